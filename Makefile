@@ -68,6 +68,7 @@ check: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/oxlint --deny-warnings .
+	$(BIN)/oxfmt --check .
 	$(BIN)/uv pip install --quiet --dry-run --no-index --no-cache --python .venv --requirement requirements-dev.in --requirement requirements-dev.txt
 	$(BIN)/python site/export_notebooks.py --check
 

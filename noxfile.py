@@ -10,7 +10,16 @@ import nox
 nox.options.sessions = ["newest"]
 # PyTorch without the 5 GB that only a GPU needs; TORCH=torch installs the full one.
 TORCH = os.environ.get("TORCH", "--index-url https://download.pytorch.org/whl/cpu torch").split()
-TESTS = ["pytest", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder", "-m", "mathematics and not slow"]
+TESTS = [
+    "pytest",
+    "-n",
+    "auto",
+    "--dist",
+    "loadgroup",
+    "--no-loadscope-reorder",
+    "-m",
+    "mathematics and not slow",
+]
 
 
 @nox.session
@@ -27,8 +36,20 @@ def lowest(session):
     session.install("uv")
     session.install(*TORCH[:-1], "torch==2.4.0")
     python = Path(session.bin, "python")
-    session.run("uv", "pip", "install", "--python", python, "--resolution", "lowest-direct", "--editable", ".[test]")
-    session.run(*TESTS, "-W", "default")  # old packages use what newer ones beside them call deprecated
+    session.run(
+        "uv",
+        "pip",
+        "install",
+        "--python",
+        python,
+        "--resolution",
+        "lowest-direct",
+        "--editable",
+        ".[test]",
+    )
+    session.run(
+        *TESTS, "-W", "default"
+    )  # old packages use what newer ones beside them call deprecated
 
 
 @nox.session(venv_backend="none")
@@ -45,10 +66,24 @@ def colab(session):
 @nox.session
 def sphinx(session):
     """Build the site with the newest Sphinx and without Jupyter Book, which writes its settings into conf.py."""
-    session.run("pipx", "run", "--spec", "jupyter-book<2", "jupyter-book", "config", "sphinx", ".", external=True)
+    session.run(
+        "pipx",
+        "run",
+        "--spec",
+        "jupyter-book<2",
+        "jupyter-book",
+        "config",
+        "sphinx",
+        ".",
+        external=True,
+    )
     conf = Path("conf.py")
-    conf.write_text(conf.read_text(encoding="utf-8").replace("'jupyter_book', ", ""), encoding="utf-8")
-    extensions = re.findall(r"^(?:sphinx|myst|pydata)-?[a-z-]+", Path("requirements.txt").read_text(), re.MULTILINE)
+    conf.write_text(
+        conf.read_text(encoding="utf-8").replace("'jupyter_book', ", ""), encoding="utf-8"
+    )
+    extensions = re.findall(
+        r"^(?:sphinx|myst|pydata)-?[a-z-]+", Path("requirements.txt").read_text(), re.MULTILINE
+    )
     session.install(*TORCH)
     session.install("--editable", ".[all]", "scikit-learn", "ipykernel", "fonttools", "brotli")
     session.install("sphinx>=9", *(name for name in extensions if name != "sphinx"))

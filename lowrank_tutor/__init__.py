@@ -1,9 +1,10 @@
 """Helpers of the book *Low-Rank Attention*: one concept, one module.
 
-``import lowrank_tutor as lr`` is enough: ``lr.svd.truncated_svd(a, k)`` imports ``svd`` when you first use it, and
-nothing else; ``lr.truncated_svd`` finds its module. The book explains every module, and its page *Cheat sheet* says
-what to call: https://lowrank-tutor.github.io/lowrank-tutor. The chapters that docstrings name, such as
-``book/02-svd-pca.md``, are in its source, https://github.com/lowrank-tutor/lowrank-tutor.
+``import lowrank_tutor as lr`` is enough: ``lr.svd.truncated_svd(a, k)`` imports ``svd`` when you
+first use it, and nothing else; ``lr.truncated_svd`` finds its module. The book explains every
+module, and its page *Cheat sheet* says what to call: https://lowrank-tutor.github.io/lowrank-tutor.
+The chapters that docstrings name, such as ``book/02-svd-pca.md``, are in its source,
+https://github.com/lowrank-tutor/lowrank-tutor.
 """
 
 import re
@@ -28,15 +29,42 @@ _QKV = "(q, k, v) with (batch, heads, tokens, width)"
 CALLS = {
     ("rank", "matrix_rank"): "lr.rank.numerical_rank(a)",
     ("svd", "TruncatedSVD"): "lr.svd.truncated_svd(a, k), or in a pipeline scikit-learn's",
-    ("rsvd", "LSA", "LatentSemanticAnalysis", "svds"): "lr.svd.randomized_svd(a, k), or SciPy's exact svds(a, k)",
+    (
+        "rsvd",
+        "LSA",
+        "LatentSemanticAnalysis",
+        "svds",
+    ): "lr.svd.randomized_svd(a, k), or SciPy's exact svds(a, k)",
     ("svdvals", "pinv", "cond", "condition_number"): "numpy.linalg's",
-    ("lstsq", "least_squares", "PCR"): "numpy.linalg.lstsq(a, b, rcond=0.01), which cuts small directions",
+    (
+        "lstsq",
+        "least_squares",
+        "PCR",
+    ): "numpy.linalg.lstsq(a, b, rcond=0.01), which cuts small directions",
     ("scree", "scree_plot"): 'lr.kit.curves(range(1, len(s) + 1), {"singular values": s})',
-    ("ppmi", "PMI", "embed", "word2vec"): "lr.svd.randomized_svd(counts, k), with counts of your own",
-    ("CUR", "qr", "pivoted_qr", "column_subset", "select_columns"): "scipy.linalg.qr(a, pivoting=True)[2][:k]",
-    ("skeleton", "interpolative", "interpolative_decomposition"): "lr.rank.rank_factorization(a), or SciPy's",
+    (
+        "ppmi",
+        "PMI",
+        "embed",
+        "word2vec",
+    ): "lr.svd.randomized_svd(counts, k), with counts of your own",
+    (
+        "CUR",
+        "qr",
+        "pivoted_qr",
+        "column_subset",
+        "select_columns",
+    ): "scipy.linalg.qr(a, pivoting=True)[2][:k]",
+    (
+        "skeleton",
+        "interpolative",
+        "interpolative_decomposition",
+    ): "lr.rank.rank_factorization(a), or SciPy's",
     ("pca",): "lr.pca.PCA(k).fit_transform(x)",
-    ("lda", "LinearDiscriminantAnalysis"): "lr.lda.lda(x, labels, k), or in a pipeline scikit-learn's",
+    (
+        "lda",
+        "LinearDiscriminantAnalysis",
+    ): "lr.lda.lda(x, labels, k), or in a pipeline scikit-learn's",
     ("nmf",): "lr.nmf.nmf(x, k)",
     ("factorization", "als", "matrix_factorization", "matrix_completion", "SoftImpute"): (
         "lr.factorization.factorize_ratings(ratings, None, k)"
@@ -49,42 +77,99 @@ CALLS = {
     ),
     ("jl", "random_projection", "GaussianRandomProjection"): "lr.jl.gaussian_projection(k, d)",
     ("johnson_lindenstrauss_min_dim",): "lr.jl.min_dim(n_points, eps)",
-    ("SparseRandomProjection", "sparse_projection"): "scikit-learn's, or lr.jl.gaussian_projection(k, d)",
+    (
+        "SparseRandomProjection",
+        "sparse_projection",
+    ): "scikit-learn's, or lr.jl.gaussian_projection(k, d)",
     ("autoencoder",): "lr.autoencoder.Autoencoder(d, k)",
     ("bilinear",): "lr.bilinear.factorize(w, k)",
     ("attention", "sdpa", "scaled_dot_product_attention", "GQA", "flash_attn_func"): (
         f"lr.attention.softmax_attention{_QKV} (k and v may have fewer heads), or PyTorch's own"
     ),
-    ("MultiheadAttention", "from_mha"): "lr.layers.from_mha(mha, max_len, k), which converts torch.nn's",
-    ("convert", "convert_model", "TransformerEncoderLayer"): "lr.layers.from_layer(layer, max_len, k) for each layer",
+    (
+        "MultiheadAttention",
+        "from_mha",
+    ): "lr.layers.from_mha(mha, max_len, k), which converts torch.nn's",
+    (
+        "convert",
+        "convert_model",
+        "TransformerEncoderLayer",
+    ): "lr.layers.from_layer(layer, max_len, k) for each layer",
     ("performer", "FastAttention"): "lr.attention.performer_attention(q, k, v)",
-    ("LinearAttention", "linear_transformer", "chunk_linear_attn"): f"lr.attention.linear_attention{_QKV}",
+    (
+        "LinearAttention",
+        "linear_transformer",
+        "chunk_linear_attn",
+    ): f"lr.attention.linear_attention{_QKV}",
     ("sliding_window", "sliding_window_attention", "local_attention"): (
         "PyTorch's scaled_dot_product_attention(q, k, v, attn_mask=torch.ones(n, n, dtype=bool).tril().triu(1-window))"
         "; or, to see means of older tokens too, lr.states.window_attention(q, k, v, window=64, m=8)"
     ),
-    ("DeltaNet", "GatedDeltaNet", "delta_rule", "delta_net", "chunk_delta_rule", "chunk_gated_delta_rule"): (
+    (
+        "DeltaNet",
+        "GatedDeltaNet",
+        "delta_rule",
+        "delta_net",
+        "chunk_delta_rule",
+        "chunk_gated_delta_rule",
+    ): (
         "lr.states.delta_attention(q, k, v, beta) with (batch, heads, tokens, width), beta (batch, heads, tokens)"
     ),
-    ("KVCache", "kv_cache", "kv_cache_size"): "lr.caches.kv_cache_numbers(layers, groups=groups, width=width)",
+    (
+        "KVCache",
+        "kv_cache",
+        "kv_cache_size",
+    ): "lr.caches.kv_cache_numbers(layers, groups=groups, width=width)",
     ("MLA", "MultiHeadLatentAttention"): "lr.caches.latent_attention(x, w_dkv, w_uk, w_uv, w_q)",
     ("linformer",): "lr.linformer.LinformerSelfAttention(dim, heads, max_len, k)",
-    ("lora", "LoraConfig", "get_peft_model", "PeftModel", "add_lora"): "lr.caches.inject_lora(model, names, r)",
+    (
+        "lora",
+        "LoraConfig",
+        "get_peft_model",
+        "PeftModel",
+        "add_lora",
+    ): "lr.caches.inject_lora(model, names, r)",
     ("DoRA",): "lr.caches.inject_lora(model, names, r, magnitude=True)",
     ("merge_and_unload",): "lr.caches.merge_lora(model)",
-    ("count_parameters", "print_trainable_parameters"): "sum(p.numel() for p in model.parameters() if p.requires_grad)",
+    (
+        "count_parameters",
+        "print_trainable_parameters",
+    ): "sum(p.numel() for p in model.parameters() if p.requires_grad)",
     ("save_lora",): "lr.caches.lora_state(model), and torch.save",
-    ("add_weighted_adapter", "average_lora"): "torch.linalg.svd on the mean of each layer's .update()",
-    ("unmerge_lora", "remove_lora", "disable_lora", "disable_adapter"): "lr.caches.without_lora(model)",
+    (
+        "add_weighted_adapter",
+        "average_lora",
+    ): "torch.linalg.svd on the mean of each layer's .update()",
+    (
+        "unmerge_lora",
+        "remove_lora",
+        "disable_lora",
+        "disable_adapter",
+    ): "lr.caches.without_lora(model)",
     ("compress_model", "compress_linear"): "lr.caches.compress(linear, k) for each layer",
     ("PowerSGD",): "lr.caches.power_step(gradient, torch.randn(n, r)) for each gradient (m, n)",
     ("Muon", "zeropower_via_newtonschulz5"): "lr.caches.newton_schulz(momentum)",
     ("generate",): "lr.storyteller.next_words(words) for one word after another",
-    ("IncrementalPCA", "KernelPCA", "SparsePCA", "TSNE", "UMAP", "FastICA", "KMeans", "ridge"): "scikit-learn's",
+    (
+        "IncrementalPCA",
+        "KernelPCA",
+        "SparsePCA",
+        "TSNE",
+        "UMAP",
+        "FastICA",
+        "KMeans",
+        "ridge",
+    ): "scikit-learn's",
     ("MDS", "StandardScaler"): "scikit-learn's",
     ("RobustPCA", "RPCA"): "another library's, since nothing here sets outliers apart",
 }
-ASIDE = ("byhand", "figures", "answers", "kit", "practice")  # here come names last that the mathematics has too
+ASIDE = (
+    "byhand",
+    "figures",
+    "answers",
+    "kit",
+    "practice",
+)  # here come names last that the mathematics has too
 
 
 class _Elsewhere:
@@ -106,7 +191,9 @@ class _Module(ModuleType):
     __module__ = property()  # modules have none, and Sphinx would take the class's
 
     def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
-        call = _CALLS.get(_plain(self.__name__.rpartition(".")[2]), f"one of {', '.join(self.__all__)}")
+        call = _CALLS.get(
+            _plain(self.__name__.rpartition(".")[2]), f"one of {', '.join(self.__all__)}"
+        )
         raise TypeError(f"{self.__name__} is a module: call {call}")
 
     def __getattr__(self, name: str) -> Any:  # what neither the module has nor a __getattr__ in it
@@ -116,10 +203,16 @@ class _Module(ModuleType):
 
     def __dir__(self) -> list[str]:  # what completion and "Did you mean" offer
         names = vars(self).get("__all__") or [*vars(self)]
-        return sorted({*names, *(each for part in names for each in _names_in(part))} if self is _PACKAGE else names)
+        return sorted(
+            {*names, *(each for part in names for each in _names_in(part))}
+            if self is _PACKAGE
+            else names
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":  # it was just imported
+        if (
+            isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        ):  # it was just imported
             value.__class__ = _Module
         super().__setattr__(name, value)
 

@@ -1,7 +1,8 @@
 """Check the arguments of public functions, so that every module refuses the same things in the same words.
 
-Messages read "*argument* must be *rule*, got *value*", where ``name`` is the argument. A wrong type is a
-``TypeError``, a wrong value a ``ValueError``. Past these checks the formulas are those of the chapters.
+Messages read "*argument* must be *rule*, got *value*", where ``name`` is the argument. A wrong type
+is a ``TypeError``, a wrong value a ``ValueError``. Past these checks the formulas are those of the
+chapters.
 """
 
 import functools
@@ -16,12 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.floating]
-Factor: TypeAlias = Any  # multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix or an `Operator`
+Factor: TypeAlias = (
+    Any  # multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix or an `Operator`
+)
 
-# Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor vanish.
+# Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor
+# vanish.
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
 
-# What other libraries call arguments of this one, and what these are called here: the first that a function has.
+# What other libraries call arguments of this one, and what these are called here: the first that a
+# function has.
 FOREIGN = {
     "random_state": "rng generator", "seed": "rng generator", "rng": "generator", "n_components": "k",
     "n_factors": "k", "rank": "k r", "k": "n_components r", "tol": "tolerance", "max_iter": "max_sweeps steps",
@@ -68,7 +73,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy count them among the integers
-LARGEST = 2**4096  # Python writes out no integer of more than 4300 digits, and messages hold products of two
+LARGEST = (
+    2**4096
+)  # Python writes out no integer of more than 4300 digits, and messages hold products of two
 
 
 def _show(value: object) -> str:
@@ -76,7 +83,11 @@ def _show(value: object) -> str:
     try:
         is_array = hasattr(value, "__array__") and not isinstance(value, np.generic)
         return f"dtype {np.asarray(value).dtype}" if is_array else reprlib.repr(value)
-    except (ValueError, TypeError, RuntimeError):  # integers of more than 4300 digits; tensors that refuse to be arrays
+    except (
+        ValueError,
+        TypeError,
+        RuntimeError,
+    ):  # integers of more than 4300 digits; tensors that refuse to be arrays
         return f"an unprintable {type(value).__name__}"
 
 
@@ -93,7 +104,8 @@ def is_operator(value: Any) -> bool:
 def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]:
     """Convert a value to an array of any dtype, and refuse what NumPy would misread.
 
-    ``rule`` says what the array must hold, and ``advice`` what else takes a sparse matrix or an operator.
+    ``rule`` says what the array must hold, and ``advice`` what else takes a sparse matrix or an
+    operator.
     """
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
@@ -106,11 +118,18 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
         raise TypeError(f"{name} must be an array, got a meta tensor, which holds no numbers")
     try:
         return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError, AttributeError):  # ragged lists; tensors that refuse to be arrays
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+    ):  # ragged lists; tensors that refuse to be arrays
         if hasattr(value, "detach"):
             dense = str(getattr(value, "layout", "torch.strided")) == "torch.strided"
             way = f"{'.detach().cpu().float()' if dense else '.to_dense()'} makes one that it can"
-            raise TypeError(f"{name} must be an array, got a tensor that NumPy cannot read: {way}") from None
+            raise TypeError(
+                f"{name} must be an array, got a tensor that NumPy cannot read: {way}"
+            ) from None
         raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}") from None
 
 
@@ -128,15 +147,24 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
     array = as_array(value, name, "a rectangular array of real numbers", advice)
     table = array.dtype.kind == "O" and hasattr(value, "select_dtypes")
-    if table and all(each.kind in "biuf" for each in value.dtypes) and not value.isna().to_numpy().any():
+    if (
+        table
+        and all(each.kind in "biuf" for each in value.dtypes)
+        and not value.isna().to_numpy().any()
+    ):
         array = np.asarray(value.astype(float))  # bools beside numbers
     if array.dtype.kind not in "biuf":
-        ways = {"c": ": np.linalg.svd takes complex ones", "O": ": try .astype(float)" * hasattr(value, "astype")}
+        ways = {
+            "c": ": np.linalg.svd takes complex ones",
+            "O": ": try .astype(float)" * hasattr(value, "astype"),
+        }
         way = ways.get(array.dtype.kind, "")
         if hasattr(value, "select_dtypes"):
             way = ": .astype(float) reads NA and numbers in words, .select_dtypes(['number', 'bool']) drops other words"
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
-    with np.errstate(over="ignore"):  # a long double beyond float64 turns into an infinity, refused later
+    with np.errstate(
+        over="ignore"
+    ):  # a long double beyond float64 turns into an infinity, refused later
         return array.astype(_precision(array.dtype), copy=False)
 
 
@@ -145,24 +173,33 @@ def _check_entries(array: FloatArray, name: str) -> None:
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
-    # The norm lies between the largest entry and sqrt(size) times it: one pass settles it, but for extreme cases.
+    # The norm lies between the largest entry and sqrt(size) times it: one pass settles it, but for
+    # extreme cases.
     with np.errstate(over="ignore"):
         if array.flags.forc and 2 * low * math.sqrt(array.size) < np.linalg.norm(array) < high / 2:
             return
-    largest = max(array.max(), -array.min())  # NaN where one is among them, and two passes without a mask
+    largest = max(
+        array.max(), -array.min()
+    )  # NaN where one is among them, and two passes without a mask
     if not np.isfinite(largest):
         place = np.argwhere(~np.isfinite(array))[0]
-        where = f" at {place.tolist()}" if array.ndim > 1 else ""  # a vector may be what a sparse matrix stores
+        where = (
+            f" at {place.tolist()}" if array.ndim > 1 else ""
+        )  # a vector may be what a sparse matrix stores
         if array.ndim == 2 and np.isnan(largest):
             filled = f"lr.factorize_ratings({name} - m, None, k).estimates + m"
             where += f": to fill gaps, m = np.nanmean({name}, axis=0), then {filled}"
         raise ValueError(f"{name} must be finite, got {array[tuple(place)]}{where}")
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"
-        raise ValueError(f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit")
+        raise ValueError(
+            f"{name} must have a largest absolute entry {bounds}, got {largest!s}: change the unit"
+        )
 
 
-def _as_finite(value: Any, name: str, rule: str, axes: Container[int], advice: str = "", way: str = "") -> FloatArray:
+def _as_finite(
+    value: Any, name: str, rule: str, axes: Container[int], advice: str = "", way: str = ""
+) -> FloatArray:
     """Return a finite, non-empty array of float32 or float64 with as many axes as ``rule`` says."""
     array = as_float_array(value, name, advice)
     if array.ndim not in axes:
@@ -179,12 +216,15 @@ def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
 def as_matrices(value: ArrayLike, name: str, dtype: Any = None, advice: str = "") -> FloatArray:
     """Return one matrix or a stack of them, (..., m, n), of which each is checked as `as_matrix` does.
 
-    What is computed in float64 anyway names that ``dtype``, so that only the bounds of float64 hold.
+    What is computed in float64 anyway names that ``dtype``, so that only the bounds of float64
+    hold.
     """
     array = as_float_array(value, name, advice)
     array = array if dtype is None else array.astype(dtype)
     if array.ndim < 2:
-        raise ValueError(f"{name} must be a matrix (two axes) or a stack of matrices, got shape {array.shape}")
+        raise ValueError(
+            f"{name} must be a matrix (two axes) or a stack of matrices, got shape {array.shape}"
+        )
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     for index in np.ndindex(array.shape[:-2]):
@@ -199,7 +239,9 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
 
 def as_vectors(value: ArrayLike, name: str) -> FloatArray:
     """Return one finite vector or many, along the last axis, of float32 or float64; otherwise like `as_matrix`."""
-    return _as_finite(value, name, "a vector or an array of vectors (at least one axis)", range(1, 99))
+    return _as_finite(
+        value, name, "a vector or an array of vectors (at least one axis)", range(1, 99)
+    )
 
 
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -226,7 +268,9 @@ def names_of(table: Any, fitted: list[Any] | None = None, name: str = "x") -> li
     return names
 
 
-def as_new_rows(value: ArrayLike, name: str, width: int, names: list[Any] | None = None) -> tuple[FloatArray, Any]:
+def as_new_rows(
+    value: ArrayLike, name: str, width: int, names: list[Any] | None = None
+) -> tuple[FloatArray, Any]:
     """Return rows for what was fitted to as many columns, of these names, in float64, and the type they came in."""
     original = as_float_array(value, name)
     rows = as_matrix(original.astype(np.float64), name)
@@ -251,19 +295,31 @@ class Operator:
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         try:
-            product = np.asarray((self._operator.rmatmat if self._turned else self._operator.matmat)(x))
-        except (TypeError, NotImplementedError, AttributeError) as error:  # SciPy asks for no rmatvec until it is used
+            product = np.asarray(
+                (self._operator.rmatmat if self._turned else self._operator.matmat)(x)
+            )
+        except (
+            TypeError,
+            NotImplementedError,
+            AttributeError,
+        ) as error:  # SciPy asks for no rmatvec until it is used
             if not self._turned:
                 raise
             rule = "an operator whose transpose multiplies too (give it rmatvec or rmatmat)"
-            raise TypeError(f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat") from error
+            raise TypeError(
+                f"{self._name} must be {rule}, got {type(error).__name__} from rmatmat"
+            ) from error
         shape = (self.shape[0], x.shape[1])
         if product.dtype.kind not in "biuf" or product.shape != shape:
             rule = f"an operator of real numbers whose product has shape {shape}"
-            raise ValueError(f"{self._name} must be {rule}, got dtype {product.dtype} and shape {product.shape}")
+            raise ValueError(
+                f"{self._name} must be {rule}, got dtype {product.dtype} and shape {product.shape}"
+            )
         product = product.astype(self.dtype, copy=False)
         if not np.isfinite(product).all():
-            raise ValueError(f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product")
+            raise ValueError(
+                f"{self._name} must be finite, got {product[~np.isfinite(product)][0]} in a product"
+            )
         return product
 
 
@@ -285,24 +341,37 @@ def as_factor(value: Any, name: str) -> Factor:
     return rows.astype(_precision(kind), copy=False)
 
 
-def own_names(too_many: str = "", passes: Any = None, **ways: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def own_names(
+    too_many: str = "", passes: Any = None, **ways: str
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
 
-    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`, and of its own where they are missing,
-    ``too_many`` of arguments without a name. ``passes`` is what gets the function's ``**options``.
+    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`, and of its own where
+    they are missing, ``too_many`` of arguments without a name. ``passes`` is what gets the
+    function's ``**options``.
     """
 
     def decorate(call: Callable[P, R]) -> Callable[P, R]:
         here, there = (inspect.signature(each).parameters for each in (call, passes or call))
         known = {name: each.kind for name, each in (there | here).items()}
-        needed = [each.name for each in here.values() if each.default is each.empty and "VAR" not in each.kind.name]
+        needed = [
+            each.name
+            for each in here.values()
+            if each.default is each.empty and "VAR" not in each.kind.name
+        ]
         places = [name for name in here if known[name] is inspect.Parameter.POSITIONAL_OR_KEYWORD]
         own = int(places[0] == "self")
         named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY]
-        more = inspect.Parameter.VAR_KEYWORD in known.values()  # what is unknown here may be known further on
+        more = (
+            inspect.Parameter.VAR_KEYWORD in known.values()
+        )  # what is unknown here may be known further on
 
         def way(name: str) -> str:
-            same = [f"{other} is its name here" for other in FOREIGN.get(name, "").split() if other in known]
+            same = [
+                f"{other} is its name here"
+                for other in FOREIGN.get(name, "").split()
+                if other in known
+            ]
             advice = ADVICE.get(name, "")
             fits = "token_mask" in known or not advice.startswith("token_mask")
             said = ways.get(name) or (same or [advice * fits])[0]
@@ -310,13 +379,22 @@ def own_names(too_many: str = "", passes: Any = None, **ways: str) -> Callable[[
 
         @functools.wraps(call)
         def checked(*args: P.args, **given: P.kwargs) -> R:
-            strange = [f"{name}{way(name)}" for name in given if name not in known and (way(name) or not more)]
+            strange = [
+                f"{name}{way(name)}"
+                for name in given
+                if name not in known and (way(name) or not more)
+            ]
             if strange:
                 options = _listed(named or places[own + 1 :] or places[own:])
                 raise TypeError(f"options must be {options}, got {'; '.join(strange)}")
             if len(args) > len(places):
-                taken, rest = ", ".join(places[own:]), f": {too_many or f'name {_listed(named)}'}" if named else ""
-                raise TypeError(f"arguments without a name must be {taken}, got {len(args) - own} of them{rest}")
+                taken, rest = (
+                    ", ".join(places[own:]),
+                    f": {too_many or f'name {_listed(named)}'}" if named else "",
+                )
+                raise TypeError(
+                    f"arguments without a name must be {taken}, got {len(args) - own} of them{rest}"
+                )
             for name in needed:
                 if name not in given and name not in places[: len(args)]:
                     whole = f"as in {call.__qualname__.removesuffix('.__init__')}({', '.join(needed[own:])})"
@@ -332,8 +410,14 @@ def own_attributes(kind: type[R]) -> type[R]:
     """Let a class of results say what to take for an attribute that other libraries' results have."""
 
     def refuse(result: R, name: str) -> Any:
-        same = [f": take .{own}" for own in ATTRIBUTES.get(name, "").split() if hasattr(kind, own.partition(".")[0])]
-        raise AttributeError(f"{kind.__name__} has no {name}{''.join(same[:1])}", name=name, obj=result)
+        same = [
+            f": take .{own}"
+            for own in ATTRIBUTES.get(name, "").split()
+            if hasattr(kind, own.partition(".")[0])
+        ]
+        raise AttributeError(
+            f"{kind.__name__} has no {name}{''.join(same[:1])}", name=name, obj=result
+        )
 
     kind.__getattr__ = refuse  # type: ignore[attr-defined]
     return kind
@@ -341,16 +425,22 @@ def own_attributes(kind: type[R]) -> type[R]:
 
 def _listed(names: list[str]) -> str:
     """Write names as words: a, b, or c."""
-    return f"{', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}" if names[1:] else names[0]
+    return (
+        f"{', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}" if names[1:] else names[0]
+    )
 
 
-def check_integer(value: object, name: str, low: int, high: int | None = None, high_name: str = "") -> int:
+def check_integer(
+    value: object, name: str, low: int, high: int | None = None, high_name: str = ""
+) -> int:
     """Return an integer from ``low`` to ``high``, which messages call ``high_name``; refuse a bool, and a float."""
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
     if abs(number) >= LARGEST:
-        raise ValueError(f"{name} must be below 2**4096 in size, got an integer of {number.bit_length()} bits")
+        raise ValueError(
+            f"{name} must be below 2**4096 in size, got an integer of {number.bit_length()} bits"
+        )
     if number < low or (high is not None and number > high):
         upper = f"{high_name} = {high}" if high_name else f"{high}"
         rule = f"at least {low}" if high is None else f"between {low} and {upper}"
@@ -406,5 +496,7 @@ def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     if isinstance(rng, NO_NUMBERS) or not isinstance(rng, numbers.Integral):
-        raise TypeError(f"{name} must be a numpy.random.Generator, a seed (an integer) or None, got {_show(rng)}")
+        raise TypeError(
+            f"{name} must be a numpy.random.Generator, a seed (an integer) or None, got {_show(rng)}"
+        )
     return np.random.default_rng(check_integer(rng, name, 0))

@@ -8,8 +8,9 @@ from typing import NamedTuple
 class Gpu(NamedTuple):
     """The published peaks of a card, and where to check them.
 
-    ``flops`` are operations a second in dense products of half-precision numbers, summed in float32; ``bandwidth`` is
-    bytes a second between memory and processors, ``memory`` bytes, ``capability`` CUDA's compute capability.
+    ``flops`` are operations a second in dense products of half-precision numbers, summed in
+    float32; ``bandwidth`` is bytes a second between memory and processors, ``memory`` bytes,
+    ``capability`` CUDA's compute capability.
     """
 
     flops: float

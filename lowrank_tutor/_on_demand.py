@@ -1,7 +1,7 @@
 """Import optional packages late, and name the extra to install where one is missing.
 
-No chapter: every module that needs more than NumPy shares it. `on_demand` is for ``bilinear`` and ``caches``,
-which import quickly because their parts in PyTorch load when they are first used.
+No chapter: every module that needs more than NumPy shares it. `on_demand` is for ``bilinear`` and
+``caches``, which import quickly because their parts in PyTorch load when they are first used.
 """
 
 import sys
@@ -11,7 +11,9 @@ from importlib import import_module
 from typing import Any
 
 # The extra that installs each package; pillow comes with matplotlib.
-EXTRAS = {"torch": "torch"} | dict.fromkeys(("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book")
+EXTRAS = {"torch": "torch"} | dict.fromkeys(
+    ("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book"
+)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Checks and masks for tensors, with the same messages in every module that uses PyTorch.
 
-Only shapes, types and devices are checked, never values: that would make a GPU wait, and break ``torch.compile``.
+Only shapes, types and devices are checked, never values: that would make a GPU wait, and break
+``torch.compile``.
 """
 
 import contextlib
@@ -15,29 +16,47 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_integer
 
-State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]  # what a call leaves for the tokens that come next
+State: TypeAlias = (
+    tuple[torch.Tensor, ...] | list[torch.Tensor]
+)  # what a call leaves for the tokens that come next
 
 
 def check_plain(name: str, value: object, way: str = "") -> torch.Tensor:
     """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
     if not isinstance(value, torch.Tensor):
-        way = f": torch.as_tensor(np.array({name})).float() makes one" if hasattr(value, "__array__") else way
+        way = (
+            f": torch.as_tensor(np.array({name})).float() makes one"
+            if hasattr(value, "__array__")
+            else way
+        )
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}{way}")
     if value.is_nested:
-        raise TypeError(f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask")
+        raise TypeError(
+            f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask"
+        )
     if value.layout != torch.strided:
-        raise TypeError(f"{name} must be a dense tensor, got layout {value.layout}: .to_dense() makes one")
+        raise TypeError(
+            f"{name} must be a dense tensor, got layout {value.layout}: .to_dense() makes one"
+        )
     return value
 
 
-def check_tensor(name: str, value: object, axes: tuple[str | int, ...], way: str = "") -> torch.Tensor:
+def check_tensor(
+    name: str, value: object, axes: tuple[str | int, ...], way: str = ""
+) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that size."""
     tensor = check_plain(name, value, way)
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
-        way = f": {name}[:, None] has one head" if "heads" in axes and tensor.ndim == 3 < len(axes) else way
-        raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}")
+        way = (
+            f": {name}[:, None] has one head"
+            if "heads" in axes and tensor.ndim == 3 < len(axes)
+            else way
+        )
+        raise ValueError(
+            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}"
+        )
     return tensor
 
 
@@ -47,19 +66,32 @@ def check_not_meta(name: str, value: torch.Tensor) -> None:
         raise TypeError(f"{name} must hold numbers, got a meta tensor")
 
 
-def check_same_device_and_dtype(name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor) -> None:
+def check_same_device_and_dtype(
+    name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor
+) -> None:
     """Refuse a tensor whose device or type differs from a reference's; autocast mixes all types but ``float64``."""
     if value.device != reference.device:
-        raise ValueError(f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}")
+        raise ValueError(
+            f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}"
+        )
     if value.dtype != reference.dtype:
         autocast = value.dtype.is_floating_point and is_autocast(value.device)
         if not autocast or torch.float64 in (value.dtype, reference.dtype):
-            found = f"{value.dtype}: autocast leaves torch.float64 alone" if autocast else value.dtype
-            raise TypeError(f"{name} must be of the type of {reference_name}, {reference.dtype}, got {found}")
+            found = (
+                f"{value.dtype}: autocast leaves torch.float64 alone" if autocast else value.dtype
+            )
+            raise TypeError(
+                f"{name} must be of the type of {reference_name}, {reference.dtype}, got {found}"
+            )
 
 
 def check_like(
-    name: str, value: object, axes: tuple[str | int, ...], reference_name: str, reference: torch.Tensor, way: str = ""
+    name: str,
+    value: object,
+    axes: tuple[str | int, ...],
+    reference_name: str,
+    reference: torch.Tensor,
+    way: str = "",
 ) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes, and has the device and type of a reference."""
     tensor = check_tensor(name, value, axes, way)
@@ -92,7 +124,9 @@ def check_linear(linear: object, way: str = "") -> torch.Tensor:
         way = "give it back the numbers that were packed"
         raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}: {way}")
     if not weight.dtype.is_floating_point or torch.finfo(weight.dtype).bits < 16:
-        raise TypeError(f"linear.weight must be of a floating-point type of at least 16 bits, got {weight.dtype}")
+        raise TypeError(
+            f"linear.weight must be of a floating-point type of at least 16 bits, got {weight.dtype}"
+        )
     return weight
 
 
@@ -102,7 +136,9 @@ def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise TypeError(f"dtype must be a floating-point type, got {dtype}")
     if torch.finfo(dtype).bits < 16:
-        raise TypeError(f"dtype must have at least 16 bits, in which PyTorch can draw and multiply, got {dtype}")
+        raise TypeError(
+            f"dtype must have at least 16 bits, in which PyTorch can draw and multiply, got {dtype}"
+        )
     return dtype
 
 
@@ -122,24 +158,45 @@ def check_generator(generator: object) -> torch.Generator | None:
     """Return a generator, or None for torch's global one; tell a caller with a seed how to make one."""
     if generator is None or isinstance(generator, torch.Generator):
         return generator
-    way = f": torch.Generator().manual_seed({generator}) makes one" if isinstance(generator, int) else ""
-    raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}{way}")
+    way = (
+        f": torch.Generator().manual_seed({generator}) makes one"
+        if isinstance(generator, int)
+        else ""
+    )
+    raise TypeError(
+        f"generator must be a torch.Generator or None, got {type(generator).__name__}{way}"
+    )
 
 
-def check_token_mask(token_mask: object, keys: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+def check_token_mask(
+    token_mask: object, keys: torch.Tensor, shape: tuple[int, int]
+) -> torch.Tensor:
     """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
     if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
-        found = token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
-        way = ": .bool() reads ones as real" if str(found).startswith(("torch.int", "torch.uint")) else ""
+        found = (
+            token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
+        )
+        way = (
+            ": .bool() reads ones as real"
+            if str(found).startswith(("torch.int", "torch.uint"))
+            else ""
+        )
         way = ": == 0 reads a mask of 0 and -inf" if "float" in str(found) and not way else way
-        raise TypeError(f"token_mask must be a bool tensor (True marks a real token), got {found}{way}")
+        raise TypeError(
+            f"token_mask must be a bool tensor (True marks a real token), got {found}{way}"
+        )
     check_plain("token_mask", token_mask)
     if token_mask.shape != shape:
-        ways = {keys.shape[:2]: ": heads come before tokens", (shape[0], 1, 1, shape[1]): ": [:, 0, 0] has it"}
+        ways = {
+            keys.shape[:2]: ": heads come before tokens",
+            (shape[0], 1, 1, shape[1]): ": [:, 0, 0] has it",
+        }
         got = f"{shape_of(token_mask)}{ways.get(token_mask.shape, '')}"
         raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {got}")
     if token_mask.device != keys.device:
-        raise ValueError(f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}")
+        raise ValueError(
+            f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}"
+        )
     return token_mask
 
 
@@ -154,10 +211,14 @@ def check_heads(heads: object, dim: int) -> int:
 def check_numbers(name: str, rows: int, columns: int) -> None:
     """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
     if rows * columns > 2**40:
-        raise ValueError(f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}")
+        raise ValueError(
+            f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}"
+        )
 
 
-def check_sizes(dim: object, heads: object, max_len: object, k: object) -> tuple[int, int, int, int]:
+def check_sizes(
+    dim: object, heads: object, max_len: object, k: object
+) -> tuple[int, int, int, int]:
     """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
     width, longest = check_integer(dim, "dim", 1), check_integer(max_len, "max_len", 1)
     sizes = width, check_heads(heads, width), longest, check_integer(k, "k", 1, longest, "max_len")
@@ -181,7 +242,9 @@ def check_tokens(
     batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
     if not 1 <= n <= layer.max_len:
         way = "cut it, or make the layer with a larger max_len"
-        raise ValueError(f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}; {way}")
+        raise ValueError(
+            f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}; {way}"
+        )
     if token_mask is not None:
         check_token_mask(token_mask, layer.e, (batch, n))
 
@@ -192,7 +255,13 @@ def bias_of(linear: nn.Module) -> Any:
 
 
 def check_attention_inputs(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, token_mask: object = None, *, causal: bool = False, way: str = ""
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    token_mask: object = None,
+    *,
+    causal: bool = False,
+    way: str = "",
 ) -> None:
     """Refuse queries, keys and values that do not match each other or the mask; query heads may share keys."""
     heads = check_tensor("q", q, ("batch", "heads", "n_queries", "d")).shape[1]
@@ -200,13 +269,17 @@ def check_attention_inputs(
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
-        raise ValueError(f"k must hold at least one token of at least one number, got shape {shape_of(k)}")
+        raise ValueError(
+            f"k must hold at least one token of at least one number, got shape {shape_of(k)}"
+        )
     check_floating("q", q)
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if causal and q.shape[2] != k.shape[2]:
         found = f"{shape_of(q)} and {shape_of(k)}"
-        raise ValueError(f"q must hold as many tokens as k where attention is causal, got shapes {found}{way}")
+        raise ValueError(
+            f"q must hold as many tokens as k where attention is causal, got shapes {found}{way}"
+        )
 
 
 def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
@@ -236,14 +309,20 @@ def attend(
         )
 
 
-def check_state(state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]) -> list[torch.Tensor]:
+def check_state(
+    state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]
+) -> list[torch.Tensor]:
     """Return the tensors of a state if each has its shape, and the device of a reference."""
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
         found = f"{len(state)} parts" if isinstance(state, tuple | list) else type(state).__name__
-        raise TypeError(f"state must be the {len(shapes)} tensors that return_state=True gives here, got {found}")
+        raise TypeError(
+            f"state must be the {len(shapes)} tensors that return_state=True gives here, got {found}"
+        )
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
         if check_tensor(f"state[{i}]", part, axes).device != reference.device:
-            raise ValueError(f"state must be on the device of the new tokens, {reference.device}, got {part.device}")
+            raise ValueError(
+                f"state must be on the device of the new tokens, {reference.device}, got {part.device}"
+            )
     return list(state)
 
 
@@ -271,31 +350,40 @@ def read_padding(
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     """Turn PyTorch's mask of padding into a token mask, and name the sequences that must become NaN instead.
 
-    The mask (batch, n) is bool, or floating-point with 0 and -inf. Other numbers are refused where they can be looked
-    at, on a CPU; elsewhere their sequences are returned as a mask (batch, 1, 1).
+    The mask (batch, n) is bool, or floating-point with 0 and -inf. Other numbers are refused where
+    they can be looked at, on a CPU; elsewhere their sequences are returned as a mask (batch, 1, 1).
     """
     if padding is None:
         return None, None
     check_tensor(name, padding, tuple(tokens.shape[:2]))
     if padding.device != tokens.device:
-        raise ValueError(f"{name} must be on the device of {tokens_name}, {tokens.device}, got {padding.device}")
+        raise ValueError(
+            f"{name} must be on the device of {tokens_name}, {tokens.device}, got {padding.device}"
+        )
     if padding.dtype == torch.bool:
         return ~padding, None
     if not padding.is_floating_point():
-        raise TypeError(f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}")
+        raise TypeError(
+            f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}"
+        )
     real = padding == 0
     unclear = ~(real | (padding == -math.inf))
     if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
-        return real, unclear.any(dim=1)[:, None, None]  # looking would make a GPU wait, or break a compiled program
+        return real, unclear.any(dim=1)[
+            :, None, None
+        ]  # looking would make a GPU wait, or break a compiled program
     if unclear.any():
-        raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}")
+        raise ValueError(
+            f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}"
+        )
     return real, None
 
 
 def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
     """Turn a token mask (batch, n_keys) into an attention mask (batch, 1, 1, n_keys) without empty rows.
 
-    A sequence without real tokens attends to all: its values are zeros by then, and their average is zero, not NaN.
+    A sequence without real tokens attends to all: its values are zeros by then, and their average
+    is zero, not NaN.
     """
     return (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
 
@@ -310,7 +398,9 @@ def is_transformed() -> bool:
 
     PyTorch has no public function for either.
     """
-    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+    )
 
 
 def is_exporting() -> bool:
@@ -320,7 +410,11 @@ def is_exporting() -> bool:
 
 def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
     """Switch autocast off: long sums need more than the 8 bits of bfloat16."""
-    return torch.autocast(device.type, enabled=False) if is_autocast(device) else contextlib.nullcontext()
+    return (
+        torch.autocast(device.type, enabled=False)
+        if is_autocast(device)
+        else contextlib.nullcontext()
+    )
 
 
 def shape_of(value: torch.Tensor) -> tuple[int, ...]:

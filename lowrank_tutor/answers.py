@@ -1,7 +1,7 @@
 """The exercises of the book: what each asks for, what is right, and which hint a common wrong answer gets.
 
-Importing the module registers them, so that :func:`~lowrank_tutor.kit.questions.check` knows their names:
-``from lowrank_tutor.answers import check`` is the first line of every exercise.
+Importing the module registers them, so that :func:`~lowrank_tutor.kit.questions.check` knows their
+names: ``from lowrank_tutor.answers import check`` is the first line of every exercise.
 
 >>> check("ex-rank-tenth", 204.8)
 ○ Not yet. A rank is a whole number: round down.
@@ -11,8 +11,8 @@ Importing the module registers them, so that :func:`~lowrank_tutor.kit.questions
 ✓ The first length that saves for D = 512: right.
 ○ The first for D = 768: not yet. Just below the root nothing is saved yet: round up.
 
-A number is written as the formula it comes from, if there is one. An integer must be met exactly, any other number to
-three digits unless its question says how near.
+A number is written as the formula it comes from, if there is one. An integer must be met exactly,
+any other number to three digits unless its question says how near.
 """
 
 from __future__ import annotations
@@ -26,17 +26,22 @@ from lowrank_tutor.kit.questions.judge import Question
 __all__ = ["check"]
 
 
-def _question(numbers: dict[str, float], otherwise: str, *hints: tuple[Any, ...], **how: Any) -> Question:
+def _question(
+    numbers: dict[str, float], otherwise: str, *hints: tuple[Any, ...], **how: Any
+) -> Question:
     """Describe the answer of an exercise.
 
-    ``numbers`` maps the name of each number to its right value. A hint is a wrong answer as far as its last number that
-    is wrong, with ``...`` for those that are right, and then the words for it; ``otherwise`` serves all other wrong
-    answers. ``how`` takes the last fields of `Question`.
+    ``numbers`` maps the name of each number to its right value. A hint is a wrong answer as far as
+    its last number that is wrong, with ``...`` for those that are right, and then the words for it;
+    ``otherwise`` serves all other wrong answers. ``how`` takes the last fields of `Question`.
     """
     right = tuple(numbers.values())
     known = []
     for *wrong, words in hints:
-        answer = tuple(value if one is ... else one for one, value in zip(wrong, right[: len(wrong)], strict=True))
+        answer = tuple(
+            value if one is ... else one
+            for one, value in zip(wrong, right[: len(wrong)], strict=True)
+        )
         known.append((answer + right[len(wrong) :], words))
     return Question(tuple(numbers), right, otherwise, tuple(known), **how)
 
@@ -56,17 +61,28 @@ QUESTIONS = {
     "ex-rank-build": _question(
         {"Numbers in the two factors": 20, "Degrees of freedom": 16},
         "The factors are 5 by 2 and 2 by 5. Which changes of the factors leave the product unchanged?",
-        (..., 20, "An invertible 2 by 2 matrix can move from one factor to the other without changing the product."),
+        (
+            ...,
+            20,
+            "An invertible 2 by 2 matrix can move from one factor to the other without changing the product.",
+        ),
         (16, "16 is the second number. The factors, written out in full, hold more."),
         (25, "25 is what the table holds. How many do the two factors hold?"),
-        (..., 18, "What can move between the factors is a 2 by 2 matrix. How many entries does it have?"),
+        (
+            ...,
+            18,
+            "What can move between the factors is a 2 by 2 matrix. How many entries does it have?",
+        ),
     ),
     "ex-rank-projection": _question(
         {"The multiple": 1 / 2},
         "Square c times the matrix, and use that the product of F with its transpose is 2.",
         (1, "The square of the matrix is twice the matrix, so it is not a projection yet."),
         (2, "By 2 the square grows too large: divide instead."),
-        (1 / sqrt(2), "That makes F a unit vector. The matrix holds F twice, so it is divided by the square."),
+        (
+            1 / sqrt(2),
+            "That makes F a unit vector. The matrix holds F twice, so it is divided by the square.",
+        ),
     ),
     "ex-rank-gram": _question(
         {"Independent solutions for the 6 by 4 matrix": 1},
@@ -79,15 +95,28 @@ QUESTIONS = {
     "ex-svd-hand": _question(
         {"The larger singular value": (sqrt(5) + 1) / 2, "The smaller one": (sqrt(5) - 1) / 2},
         "They are the square roots of the eigenvalues of the transpose times the matrix.",
-        ((3 + sqrt(5)) / 2, (3 - sqrt(5)) / 2, "That is its square, an eigenvalue of the Gram matrix."),
+        (
+            (3 + sqrt(5)) / 2,
+            (3 - sqrt(5)) / 2,
+            "That is its square, an eigenvalue of the Gram matrix.",
+        ),
         (1, 1, "That is an eigenvalue of the matrix itself, which is not symmetric."),
     ),
     "ex-svd-center": _question(
         {"The first uncentered singular value afterwards": 35_598},
         "The constant alone has rank 1. What is the Frobenius norm of 1797 rows of 64 hundreds?",
-        (2_193, "That is its value before. PCA subtracts the constant again, but nothing is subtracted here."),
-        (2_293, "The constant adds 100 to each of 115,008 entries, and much more than 100 to the singular value."),
-        (100 * sqrt(1797 * 64), "That is the singular value of the constant alone. The digits are still there."),
+        (
+            2_193,
+            "That is its value before. PCA subtracts the constant again, but nothing is subtracted here.",
+        ),
+        (
+            2_293,
+            "The constant adds 100 to each of 115,008 entries, and much more than 100 to the singular value.",
+        ),
+        (
+            100 * sqrt(1797 * 64),
+            "That is the singular value of the constant alone. The digits are still there.",
+        ),
         (
             sqrt(100**2 * 1797 * 64 + 2_193**2),
             "Squares add up where two sheets are orthogonal. No digit is orthogonal to the constant.",
@@ -101,7 +130,11 @@ QUESTIONS = {
     "ex-svd-noise": _question(
         {"Kept by the threshold": 0, "Kept by 90% of the energy": 508},
         "Compare the threshold with the largest singular value of noise; count the energy of the simulated spectrum.",
-        (..., 900, "The first singular values carry more than the last: 90% of the energy takes fewer than 90%."),
+        (
+            ...,
+            900,
+            "The first singular values carry more than the last: 90% of the energy takes fewer than 90%.",
+        ),
         (..., 0.508, "Count them; that is a share."),
         (..., 50.8, "Count them; that is a share, in percent."),
         (1, "Compute the threshold, and compare it with the sum of the roots of both sizes."),
@@ -125,12 +158,34 @@ QUESTIONS = {
             "Axes with a ratio above zero, on a line": 1,
         },
         "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
-        (1 / 2, 2, "The direction is right. Give whole numbers without a common factor, the first positive."),
+        (
+            1 / 2,
+            2,
+            "The direction is right. Give whole numbers without a common factor, the first positive.",
+        ),
         (2, 2, "That is the difference of the means. It ignores how the points scatter."),
-        (4 * 2, 1 * 2, "That multiplies by the scatter. Take its inverse: a wide spread counts for less."),
-        (2 / sqrt(4), 2 / sqrt(1), "That divides by the root of the scatter. Divide by the scatter itself."),
-        (..., ..., 2, "That is the ratio along the first coordinate. Divide in the second one, too."),
-        (..., ..., 8, "That is the scatter of the means. Divide by the scatter within the classes."),
+        (
+            4 * 2,
+            1 * 2,
+            "That multiplies by the scatter. Take its inverse: a wide spread counts for less.",
+        ),
+        (
+            2 / sqrt(4),
+            2 / sqrt(1),
+            "That divides by the root of the scatter. Divide by the scatter itself.",
+        ),
+        (
+            ...,
+            ...,
+            2,
+            "That is the ratio along the first coordinate. Divide in the second one, too.",
+        ),
+        (
+            ...,
+            ...,
+            8,
+            "That is the scatter of the means. Divide by the scatter within the classes.",
+        ),
         (..., ..., ..., 2, "Means on a line, minus their common mean, all point along that line."),
         (..., ..., ..., 0, "Along the line the means still differ."),
         direction=("The axis w", 2),
@@ -172,7 +227,10 @@ QUESTIONS = {
         (pi / 2 / 1024, "That is the variance. The standard deviation is its square root."),
         (..., 1 / 64, "That is the variance. The standard deviation is its square root."),
         (..., 1 / 32, "With 16 bits each there is room for 64 numbers only, not for 1,024."),
-        (1 / 32, "A sign alone has more spread: its variance at a right angle is pi/2 divided by k."),
+        (
+            1 / 32,
+            "A sign alone has more spread: its variance at a right angle is pi/2 divided by k.",
+        ),
         (..., ..., pi / 4 - 1 / 2, "That is the square of rho."),
         digits=2,
     ),
@@ -183,9 +241,18 @@ QUESTIONS = {
         (400, "At most 400 directions are kept. The question is about those that are lost."),
     ),
     "ex-jl-kappa": _question(
-        {"Kappa for the identity": 20, "Kappa for equal rows": 1, "The least k that beats zero for the identity": 402},
+        {
+            "Kappa for the identity": 20,
+            "Kappa for equal rows": 1,
+            "The least k that beats zero for the identity": 402,
+        },
         "In both cases AB = B. What is left is the Frobenius norm of A.",
-        (..., ..., 401, "At k = 401 the two errors are equal. The question is where the random map is better."),
+        (
+            ...,
+            ...,
+            401,
+            "At k = 401 the two errors are equal. The question is where the random map is better.",
+        ),
         (400, "The Frobenius norm is the root of the sum of the squares."),
         (..., 20, "Each of the 160,000 entries of the second A is 1/400: add up their squares."),
     ),
@@ -241,8 +308,20 @@ QUESTIONS = {
             "The first key is minus ln 2, and its exponential is one half.",
         ),
         (..., ..., 10 / 3, 10 / 3, "The feature of 1 is 1 + 1."),
-        (..., ..., 8, 12, "The feature of the query stands in the sum of the weights, too, and cancels."),
-        (5 / (2 * exp(1) + 1), 5 / (4 * exp(2) + 1), 1, 1, "The key 1 gets the larger weight. Its value is 5."),
+        (
+            ...,
+            ...,
+            8,
+            12,
+            "The feature of the query stands in the sum of the weights, too, and cancels.",
+        ),
+        (
+            5 / (2 * exp(1) + 1),
+            5 / (4 * exp(2) + 1),
+            1,
+            1,
+            "The key 1 gets the larger weight. Its value is 5.",
+        ),
     ),
     "ex-attention-length": _question(
         {"The factor for k = 64": 9.8, "The factor for k = n/4": 0.75},
@@ -266,7 +345,11 @@ QUESTIONS = {
     "ex-attention-polynomial": _question(
         {"The most for d = 1": 8, "The most for d = 2": 36},
         "Find the least degree whose remainder, times e, is at most 1/5000. Then count the monomials up to it.",
-        (7, 28, "After degree 6 the remainder, times e, is still above 1/5000; and degrees start from 0."),
+        (
+            7,
+            28,
+            "After degree 6 the remainder, times e, is still above 1/5000; and degrees start from 0.",
+        ),
         (9, 45, "8! is 40,320, which is above 5000 times the square of e: the degree 7 is enough."),
         (..., 64, "For d = 2 the degrees of both entries together are at most 7."),
     ),
@@ -283,8 +366,16 @@ QUESTIONS = {
         "Set the operations of the two layers equal, divide by 4D, and solve the quadratic equation for n.",
         (303, 137, "Just below the root nothing is saved yet: round up."),
         (257, 129, "That is k + 1, as if mixing cost nothing: add the 2nkD operations of EX."),
-        (513, 257, "That is 2k + 1, for keys and values that are made first, then mixed. Here EX comes first."),
-        (512, 256, "That is 2k, for keys and values that are made first, then mixed. Here EX comes first."),
+        (
+            513,
+            257,
+            "That is 2k + 1, for keys and values that are made first, then mixed. Here EX comes first.",
+        ),
+        (
+            512,
+            256,
+            "That is 2k, for keys and values that are made first, then mixed. Here EX comes first.",
+        ),
         rounds=(0, 1),
     ),
     "ex-linformer-causal": _question(
@@ -327,7 +418,10 @@ QUESTIONS = {
     "ex-adapters-lora": _question(
         {"Relative error": 1 / sqrt(2), "Rank of the average": 2},
         "Write out both 2 by 2 matrices, and divide the length of their difference by that of the average.",
-        (1 / 2, "Divide the length of the difference, 1/2, by that of the average, which is the root of 1/2."),
+        (
+            1 / 2,
+            "Divide the length of the difference, 1/2, by that of the average, which is the root of 1/2.",
+        ),
         (1 / 4, "That is the size of one entry of the difference. There are four."),
         (..., 1, "Each update has rank 1, but they point in different directions."),
     ),
@@ -370,7 +464,13 @@ QUESTIONS = {
         (..., ..., 4, "Each of the states can add d to the rank."),
         (..., ..., 28, "Count the ones of the numeral, not its digits."),
         (..., ..., ..., 64, "Token 64 is past. When does the next numeral with a single 1 come?"),
-        (..., ..., ..., 127, "127 is 1111111, which means seven states. They become one at the next token."),
+        (
+            ...,
+            ...,
+            ...,
+            127,
+            "127 is 1111111, which means seven states. They become one at the next token.",
+        ),
     ),
     "ex-states-which": _question(
         {
@@ -381,10 +481,26 @@ QUESTIONS = {
         },
         "The logits are a product through the width. Log-softmax subtracts one number from each row. And what bounds "
         "the rank of the probabilities?",
-        (..., 512, 512, "Softmax changes the rank: its logarithm has one more, and the width does not bound its own."),
-        (..., ..., 513, "The exponentials undo the bound: only the smaller side of the table is left."),
+        (
+            ...,
+            512,
+            512,
+            "Softmax changes the rank: its logarithm has one more, and the width does not bound its own.",
+        ),
+        (
+            ...,
+            ...,
+            513,
+            "The exponentials undo the bound: only the smaller side of the table is left.",
+        ),
         (..., ..., 50000, "A table of 2,000 rows has no rank above 2,000."),
-        (..., ..., ..., 100, "The text has that width. Can you save one? Softmax does not notice the mean of a row."),
+        (
+            ...,
+            ...,
+            ...,
+            100,
+            "The text has that width. Can you save one? Softmax does not notice the mean of a row.",
+        ),
     ),
     "ex-states-half": _question(
         {"The first n": 405},

@@ -1,26 +1,31 @@
 r"""Compute attention by softmax, or by kernels that never form the weights (linear attention, Performer).
 
-Chapters ``book/06-attention.md`` and ``book/07-linformer.md``. Letters: ``q`` (batch, heads, n_queries, d) are queries,
-``k`` (batch, groups, n_keys, d) keys, ``v`` (batch, groups, n_keys, d_v) values. There are as many groups as heads, or
-fewer, each shared by equally many heads in a row (**grouped queries**, GQA). ``token_mask`` (batch, n_keys) is **True
-for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden keys and values do not count, whatever
-they hold, and a query that sees no real token gives zeros. Results are (batch, heads, n_queries, d_v), of the type of
-``q``. P is the matrix of weights, a row for each query; $\varphi(x)$ are the m features of a query or key.
+Chapters ``book/06-attention.md`` and ``book/07-linformer.md``. Letters: ``q`` (batch, heads,
+n_queries, d) are queries, ``k`` (batch, groups, n_keys, d) keys, ``v`` (batch, groups, n_keys, d_v)
+values. There are as many groups as heads, or fewer, each shared by equally many heads in a row
+(**grouped queries**, GQA). ``token_mask`` (batch, n_keys) is **True for a real token**; PyTorch's
+``key_padding_mask`` means the opposite. Hidden keys and values do not count, whatever they hold,
+and a query that sees no real token gives zeros. Results are (batch, heads, n_queries, d_v), of the
+type of ``q``. P is the matrix of weights, a row for each query; $\varphi(x)$ are the m features of
+a query or key.
 
-**Token by token**, here, in ``states`` and in ``caches``: ``state`` is what earlier tokens left, by default nothing.
-With ``return_state=True`` a call returns its output and the new state, which goes into the next call, for one token or
-many; ``token_mask`` speaks of the new tokens alone. A state is several tensors, the batch first, so that
-``[part[order] for part in state]`` puts it in another order. That of `delta_attention` is one tensor, ``state[order]``.
+**Token by token**, here, in ``states`` and in ``caches``: ``state`` is what earlier tokens left, by
+default nothing. With ``return_state=True`` a call returns its output and the new state, which goes
+into the next call, for one token or many; ``token_mask`` speaks of the new tokens alone. A state is
+several tensors, the batch first, so that ``[part[order] for part in state]`` puts it in another
+order. That of `delta_attention` is one tensor, ``state[order]``.
 
-Where a weight is $\varphi(q_i)^\top \varphi(k_j)$, the output of query i is $\varphi(q_i)^\top S / \varphi(q_i)^\top z$
-with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. Half precision is added up in float32. In the
-causal form query i sees only the keys up to i, and there must be as many queries as keys.
+Where a weight is $\varphi(q_i)^\top \varphi(k_j)$, the output of query i is $\varphi(q_i)^\top S /
+\varphi(q_i)^\top z$ with $S = \sum_j \varphi(k_j) v_j^\top$ and $z = \sum_j \varphi(k_j)$. Half
+precision is added up in float32. In the causal form query i sees only the keys up to i, and there
+must be as many queries as keys.
 
-Seen feature by feature, feature f gives the values an average of its own, row f of S divided by $z_f$, and a query
-weighs these m averages by $\mathrm{softmax}_f(\ln \varphi_f(q) + \ln z_f)$, in which nothing vanishes or overflows. In
-the causal form every query has sums of its own. There z is the sum for one more value, 1 for real tokens and 0 for
-hidden ones, and each row of features is stored divided by a factor, so that its largest is near 1: a query's factor
-cancels, a key's is carried as its logarithm.
+Seen feature by feature, feature f gives the values an average of its own, row f of S divided by
+$z_f$, and a query weighs these m averages by $\mathrm{softmax}_f(\ln \varphi_f(q) + \ln z_f)$, in
+which nothing vanishes or overflows. In the causal form every query has sums of its own. There z is
+the sum for one more value, 1 for real tokens and 0 for hidden ones, and each row of features is
+stored divided by a factor, so that its largest is near 1: a query's factor cancels, a key's is
+carried as its logarithm.
 """
 
 import functools
@@ -72,10 +77,12 @@ class Cost(NamedTuple):
     parameters : int
         Learned numbers, the bias of the last linear layer among them.
     flops : int
-        Floating-point operations in the matrix products, two for each multiplication with its addition. Softmax,
-        scaling and bias are left out, as PyTorch's ``FlopCounterMode`` leaves them out.
+        Floating-point operations in the matrix products, two for each multiplication with its
+        addition. Softmax, scaling and bias are left out, as PyTorch's ``FlopCounterMode`` leaves
+        them out.
     scores : int
-        Numbers in the score matrices of all heads. Fused kernels keep only a small part of them at a time.
+        Numbers in the score matrices of all heads. Fused kernels keep only a small part of them at
+        a time.
     """
 
     parameters: int
@@ -85,8 +92,8 @@ class Cost(NamedTuple):
     def with_feedforward(self, n: int, dim: int, feedforward: int | None) -> "Cost":
         r"""Add the second half of an encoder layer, unless its width is None.
 
-        Two linear maps, from D to that width $D_f$ and back, take $4 n D D_f$ operations and have $2 D D_f + D_f + D$
-        parameters; the layer's two norms have $4 D$ more.
+        Two linear maps, from D to that width $D_f$ and back, take $4 n D D_f$ operations and have
+        $2 D D_f + D_f + D$ parameters; the layer's two norms have $4 D$ more.
         """
         if feedforward is None:
             return self
@@ -95,20 +102,23 @@ class Cost(NamedTuple):
         return self._replace(parameters=parameters, flops=self.flops + 4 * n * dim * width)
 
 
-CACHE = (
-    "nothing is kept: append k and v yourself, or window_attention(..., window=1, m=1, return_state=True), also exact"
-)
+CACHE = "nothing is kept: append k and v yourself, or window_attention(..., window=1, m=1, return_state=True), also exact"
 
 
 @own_names(state=CACHE, return_state=CACHE, past_key_values=CACHE)
 def softmax_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    token_mask: torch.Tensor | None = None,
+    causal: bool = False,
 ) -> torch.Tensor:
     r"""Average the values, weighted by the softmax of how each query scores the keys.
 
-    $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's fused kernels:
-    exact, and without the matrix of weights in memory (except on a CPU where ``d_v`` differs from ``d``). With
-    ``causal`` a token attends only to itself and those before it.
+    $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's
+    fused kernels: exact, and without the matrix of weights in memory (except on a CPU where ``d_v``
+    differs from ``d``). With ``causal`` a token attends only to itself and those before it.
 
     >>> import torch
     >>> q, k = torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
@@ -119,27 +129,39 @@ def softmax_attention(
     check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"), way=way)
     if token_mask is None:
         return attend(q, k, v, causal=causal)
-    return attend(q, zero_hidden(k, token_mask), zero_hidden(v, token_mask), _seen(k, token_mask, causal))
+    return attend(
+        q, zero_hidden(k, token_mask), zero_hidden(v, token_mask), _seen(k, token_mask, causal)
+    )
 
 
 def _seen(k: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
     """Mark the keys that a query sees, without empty rows, (batch or 1, 1, n_queries or 1, n_keys)."""
-    mask = k.new_ones(1, 1, 1, k.shape[2], dtype=torch.bool) if token_mask is None else softmax_mask(token_mask)
+    mask = (
+        k.new_ones(1, 1, 1, k.shape[2], dtype=torch.bool)
+        if token_mask is None
+        else softmax_mask(token_mask)
+    )
     if causal:
         before = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril()
-        mask = mask & before  # a row without any real token may see itself: it is hidden, so its value is zero
+        mask = (
+            mask & before
+        )  # a row without any real token may see itself: it is hidden, so its value is zero
         mask = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT)
     return mask
 
 
 @own_names()
 def attention_weights(
-    q: torch.Tensor, k: torch.Tensor, *, token_mask: torch.Tensor | None = None, causal: bool = False
+    q: torch.Tensor,
+    k: torch.Tensor,
+    *,
+    token_mask: torch.Tensor | None = None,
+    causal: bool = False,
 ) -> torch.Tensor:
     r"""Write out $P = \mathrm{softmax}(Q K^\top / \sqrt{d})$, (batch, heads, n_queries, n_keys).
 
-    Fused kernels avoid this matrix. Hidden keys have weight 0, and with ``causal`` later ones, too; each row adds up to
-    1, unless all its keys are hidden.
+    Fused kernels avoid this matrix. Hidden keys have weight 0, and with ``causal`` later ones, too;
+    each row adds up to 1, unless all its keys are hidden.
 
     >>> import torch
     >>> attention_weights(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 4, 2)).tolist()
@@ -160,8 +182,9 @@ def attention_weights(
 def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None) -> Cost:
     r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
 
-    ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only changes the number of
-    score matrices. ``feedforward`` makes it a whole encoder layer: see `Cost.with_feedforward`.
+    ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only
+    changes the number of score matrices. ``feedforward`` makes it a whole encoder layer: see
+    `Cost.with_feedforward`.
 
     >>> softmax_cost(n=1024, dim=512, heads=8)
     Cost(parameters=1049088, flops=4294967296, scores=8388608)
@@ -181,7 +204,11 @@ def linear_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
-@own_names(feature_map="elu(x) + 1 is built in", normalize=f"it is True: {SHARES}", scale=f"it cancels: {SHARES}")
+@own_names(
+    feature_map="elu(x) + 1 is built in",
+    normalize=f"it is True: {SHARES}",
+    scale=f"it cancels: {SHARES}",
+)
 def linear_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -194,17 +221,20 @@ def linear_attention(
 ) -> torch.Tensor | tuple[torch.Tensor, State]:
     r"""Average the values with weights $\varphi(q_i)^\top \varphi(k_j)$, $\varphi(x) = \mathrm{elu}(x) + 1$.
 
-    Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax attention, and a model
-    has to be trained with it. Its weights have rank d at most; with ``causal`` each block below their diagonal has.
+    Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax
+    attention, and a model has to be trained with it. Its weights have rank d at most; with
+    ``causal`` each block below their diagonal has.
 
-    With ``causal`` no feature counts less than about e^-39 of the largest in its row (in float64, e^-319). So where a
-    query and all its keys share no larger ones, because numbers in one row lie that far apart, the weights are wrong.
+    With ``causal`` no feature counts less than about e^-39 of the largest in its row (in float64,
+    e^-319). So where a query and all its keys share no larger ones, because numbers in one row lie
+    that far apart, the weights are wrong.
 
     Parameters
     ----------
     state : tuple of Tensor, optional
-        What earlier tokens left, in the causal form. It does not grow: S and z side by side, divided by a factor,
-        (batch, groups, d, d_v + 1), and the logarithm of that factor, (batch, groups, 1, 1).
+        What earlier tokens left, in the causal form. It does not grow: S and z side by side,
+        divided by a factor, (batch, groups, d, d_v + 1), and the logarithm of that factor, (batch,
+        groups, 1, 1).
     return_state : bool
         Whether to return the new state beside the output.
 
@@ -231,7 +261,11 @@ def linear_attention(
         d, d_v = k.shape[3], v.shape[3]
         state = check_state(state, q, (*k.shape[:2], d, d_v + 1), (*k.shape[:2], 1, 1))
     with without_autocast(q.device):
-        queries, keys, values = q.to(dtype), zero_hidden(k, token_mask).to(dtype), zero_hidden(v, token_mask).to(dtype)
+        queries, keys, values = (
+            q.to(dtype),
+            zero_hidden(k, token_mask).to(dtype),
+            zero_hidden(v, token_mask).to(dtype),
+        )
         if causal:
             out, state = _causal_average(_elu_rows, queries, keys, values, token_mask, state)
             return (out.to(q.dtype), state) if return_state else out.to(q.dtype)
@@ -239,7 +273,9 @@ def linear_attention(
         if token_mask is not None:
             real = real.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).min)
         scale = real.amax(dim=2, keepdim=True).clamp(max=0)
-        averages, log_totals = _by_feature(_elu_plus_one(keys, scale), scale, values, token_mask, q.shape[1])
+        averages, log_totals = _by_feature(
+            _elu_plus_one(keys, scale), scale, values, token_mask, q.shape[1]
+        )
         return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
 
 
@@ -257,10 +293,11 @@ def performer_attention(
 ) -> torch.Tensor:
     r"""Estimate softmax attention by m random features, whose products are $\exp(q^\top k / \sqrt{d})$ on average.
 
-    Performer (Choromanski et al. 2020, arXiv:2009.14794): a random direction g gives a query the feature
-    $\exp(g^\top x - \|x\|^2/2) / \sqrt{m}$ with $x = q / d^{1/4}$, and a key likewise. Each output is an average of the
-    values, with positive weights. With independent directions one estimate of $\exp(x^\top y)$ has the relative
-    standard deviation $\sqrt{(e^{\|x + y\|^2} - 1)/m}$.
+    Performer (Choromanski et al. 2020, arXiv:2009.14794): a random direction g gives a query the
+    feature $\exp(g^\top x - \|x\|^2/2) / \sqrt{m}$ with $x = q / d^{1/4}$, and a key likewise. Each
+    output is an average of the values, with positive weights. With independent directions one
+    estimate of $\exp(x^\top y)$ has the relative standard deviation $\sqrt{(e^{\|x + y\|^2} -
+    1)/m}$.
 
     Parameters
     ----------
@@ -269,15 +306,16 @@ def performer_attention(
     generator : torch.Generator, optional
         Draws the features. By default the global generator of torch draws.
     features : Tensor, shape (m, d), optional
-        Directions g, a row each, to use instead of drawn ones, such as one draw of `orthogonal_features` for all layers
-        and steps, without a ``generator``; ``n_features`` then plays no part. Of the type of ``q``, for half precision
-        float32.
+        Directions g, a row each, to use instead of drawn ones, such as one draw of
+        `orthogonal_features` for all layers and steps, without a ``generator``; ``n_features`` then
+        plays no part. Of the type of ``q``, for half precision float32.
 
     Notes
     -----
-    Exponentials are kept in range by shifts that cancel; nothing is added to the features or to the divisor. With
-    ``causal`` no later key changes an earlier output, not even its last bit, unless it is infinite or NaN; and no
-    feature counts less than about e^-39 of the largest in its row (in float64, e^-319).
+    Exponentials are kept in range by shifts that cancel; nothing is added to the features or to the
+    divisor. With ``causal`` no later key changes an earlier output, not even its last bit, unless
+    it is infinite or NaN; and no feature counts less than about e^-39 of the largest in its row (in
+    float64, e^-319).
 
     Examples
     --------
@@ -291,7 +329,9 @@ def performer_attention(
     check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
     d, dtype = q.shape[3], _sum_type(q.dtype)
     if features is None:
-        features = orthogonal_features(n_features, d, generator=generator, device=q.device, dtype=dtype)
+        features = orthogonal_features(
+            n_features, d, generator=generator, device=q.device, dtype=dtype
+        )
     else:
         check_tensor("features", features, ("n_features", d))
         check_same_device_and_dtype("features", features, "the sums", q.to(dtype))
@@ -300,18 +340,28 @@ def performer_attention(
         if generator is not None:
             raise ValueError("generator must be None where features are given, got a generator")
     with without_autocast(q.device):
-        queries, keys, values = q.to(dtype), zero_hidden(k, token_mask).to(dtype), zero_hidden(v, token_mask).to(dtype)
+        queries, keys, values = (
+            q.to(dtype),
+            zero_hidden(k, token_mask).to(dtype),
+            zero_hidden(v, token_mask).to(dtype),
+        )
         directions = features.to(dtype)
         if causal:
             rows_of = functools.partial(_exponential_rows, directions=directions)
             return _causal_average(rows_of, queries, keys, values, token_mask)[0].to(q.dtype)
         half_squares = _half_squares(keys)
         if token_mask is not None:  # an infinite norm gives a hidden key zero weight
-            half_squares = half_squares.masked_fill(~token_mask[:, None, :, None], torch.finfo(dtype).max)
+            half_squares = half_squares.masked_fill(
+                ~token_mask[:, None, :, None], torch.finfo(dtype).max
+            )
         logs = _exponents(keys, directions) - half_squares
         scale = logs.detach().amax(dim=2, keepdim=True)
-        averages, log_totals = _by_feature((logs - scale).exp(), scale, values, token_mask, q.shape[1])
-        return (torch.softmax(_exponents(queries, directions) + log_totals, dim=3) @ averages).to(q.dtype)
+        averages, log_totals = _by_feature(
+            (logs - scale).exp(), scale, values, token_mask, q.shape[1]
+        )
+        return (torch.softmax(_exponents(queries, directions) + log_totals, dim=3) @ averages).to(
+            q.dtype
+        )
 
 
 def orthogonal_features(
@@ -324,13 +374,14 @@ def orthogonal_features(
 ) -> torch.Tensor:
     r"""Draw directions (n_features, d) that are orthogonal in blocks of d, each of them normal with unit covariance.
 
-    A block is the Q of a Gaussian matrix's QR decomposition, each column multiplied by the sign of the entry of R's
-    diagonal (Mezzadri 2006, arXiv:math-ph/0609050). Without the signs Q depends on how it is computed and is not
-    uniform: estimates are biased, and more features do not help. Rows are as long as those of a Gaussian matrix.
+    A block is the Q of a Gaussian matrix's QR decomposition, each column multiplied by the sign of
+    the entry of R's diagonal (Mezzadri 2006, arXiv:math-ph/0609050). Without the signs Q depends on
+    how it is computed and is not uniform: estimates are biased, and more features do not help. Rows
+    are as long as those of a Gaussian matrix.
 
-    ``n_features`` and ``d`` are at least 1; the first need not be a multiple of the second. ``generator``, by default
-    torch's global one, draws on its own device. ``device`` is where the result is kept, and ``dtype`` its
-    floating-point type; half precision is drawn in float32.
+    ``n_features`` and ``d`` are at least 1; the first need not be a multiple of the second.
+    ``generator``, by default torch's global one, draws on its own device. ``device`` is where the
+    result is kept, and ``dtype`` its floating-point type; half precision is drawn in float32.
 
     >>> import torch
     >>> g = orthogonal_features(n_features=3, d=8)
@@ -339,8 +390,13 @@ def orthogonal_features(
     """
     m, d = check_size(n_features, "n_features"), check_size(d, "d")
     generator, dtype = check_generator(generator), check_dtype(dtype)
-    device = check_device(device) or torch.empty(0).device  # in torch 2.4 only this sees a device context
-    place: dict[str, Any] = {"device": device if generator is None else generator.device, "dtype": _sum_type(dtype)}
+    device = (
+        check_device(device) or torch.empty(0).device
+    )  # in torch 2.4 only this sees a device context
+    place: dict[str, Any] = {
+        "device": device if generator is None else generator.device,
+        "dtype": _sum_type(dtype),
+    }
     blocks = torch.randn(-(-m // d), d, d, generator=generator, **place)
     basis, triangle = torch.linalg.qr(blocks)
     signs = torch.where(triangle.diagonal(dim1=1, dim2=2) < 0, -1, 1)  # (blocks, d)
@@ -360,7 +416,11 @@ def _lowest(dtype: torch.dtype) -> float:
 
 
 def _by_feature(
-    k_rows: torch.Tensor, k_scale: torch.Tensor, v: torch.Tensor, token_mask: torch.Tensor | None, heads: int
+    k_rows: torch.Tensor,
+    k_scale: torch.Tensor,
+    v: torch.Tensor,
+    token_mask: torch.Tensor | None,
+    heads: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the average of the values by each feature, (b, h, m, d_v), and ln z up to a constant, (b, h, 1, m)."""
     k_rows = zero_hidden(k_rows, token_mask)
@@ -378,7 +438,8 @@ def _in_steps() -> bool:
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows of elu(x) + 1, each divided by a factor, and the factors' logarithms, (..., n, 1).
 
-    Only rows without a positive entry are divided: all their entries are exponentials, which may all vanish.
+    Only rows without a positive entry are divided: all their entries are exponentials, which may
+    all vanish.
     """
     scale = x.detach().amax(dim=3, keepdim=True).clamp(max=0)
     return _elu_plus_one(x, scale), scale
@@ -387,8 +448,8 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return (elu(x) + 1) / exp(scale), where ``scale`` is 0 or the largest of the entries that share it."""
     if _in_steps():
-        # The largest entry of a row lies at 0, where the derivative must be 1. At a bound, that of clamp is 1 up to
-        # PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
+        # The largest entry of a row lies at 0, where the derivative must be 1. At a bound, that of
+        # clamp is 1 up to PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
         bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
         return torch.relu(x) + (x - scale).clamp(**bounds).exp()
     rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
@@ -407,7 +468,8 @@ class _EluPlusOne(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        # The derivative of clamp at 1 depends on PyTorch's version, as above; clamp is faster where none is recorded.
+        # The derivative of clamp at 1 depends on PyTorch's version, as above; clamp is faster where
+        # none is recorded.
         slopes = torch.where(rows > 1, 1, rows) if torch.is_grad_enabled() else rows.clamp(max=1)
         return slopes.mul_(gradients[0]), None
 
@@ -447,7 +509,9 @@ def _half_squares(x: torch.Tensor) -> torch.Tensor:
     return half_squares
 
 
-def _exponential_rows(x: torch.Tensor, directions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _exponential_rows(
+    x: torch.Tensor, directions: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows of exp(g^T x - |x|^2/2), each over a factor, and these factors' logarithms; root m cancels."""
     logs = _exponents(x, directions)
     largest = logs.detach().amax(dim=3, keepdim=True)
@@ -464,8 +528,9 @@ def _causal_average(
 ) -> tuple[torch.Tensor, State]:
     """Divide the weighted sums of the values by those of a value that is 1, and 0 where a token is hidden.
 
-    Weights are written out within a chunk; all before it is one sum, stored divided by the largest factor so far. A
-    query divides by the largest among its own past, so no exponent is positive and none knows the future.
+    Weights are written out within a chunk; all before it is one sum, stored divided by the largest
+    factor so far. A query divides by the largest among its own past, so no exponent is positive and
+    none knows the future.
     """
     batch, groups, n, _ = k.shape
     heads = q.shape[1]
@@ -476,8 +541,12 @@ def _causal_average(
     if state is not None:
         past, largest = (part.to(k.dtype) for part in state)
     outputs: list[torch.Tensor] = []
-    # Split once: the gradient of a slice is as long as the whole, and every chunk would have its own.
-    parts = (torch.split(x, CHUNK, dim=2) for x in (q, k, v, real[:, None, :, None].expand(-1, groups, -1, -1)))
+    # Split once: the gradient of a slice is as long as the whole, and every chunk would have its
+    # own.
+    parts = (
+        torch.split(x, CHUNK, dim=2)
+        for x in (q, k, v, real[:, None, :, None].expand(-1, groups, -1, -1))
+    )
     for queries, keys, values, ones in zip(*parts, strict=True):
         q_rows, k_rows, k_scale = rows_of(queries)[0], *rows_of(keys)
         scale = k_scale.masked_fill(ones == 0, lowest)  # hidden tokens change no shift
@@ -488,9 +557,13 @@ def _causal_average(
         weights = each_head(factors, heads) * (q_rows @ each_head(k_rows, heads).mT)  # (b, h, c, c)
         both = weights @ each_head(chunk, heads)
         if outputs or state is not None:
-            both = both + each_head((largest - largest_seen).exp(), heads) * (q_rows @ each_head(past, heads))
+            both = both + each_head((largest - largest_seen).exp(), heads) * (
+                q_rows @ each_head(past, heads)
+            )
         before, largest = largest, largest_seen[:, :, -1:]
-        past = (before - largest).exp() * past + k_rows.mT @ ((scale - largest).exp() * chunk)  # (b, g, m, d_v + 1)
+        past = (before - largest).exp() * past + k_rows.mT @ (
+            (scale - largest).exp() * chunk
+        )  # (b, g, m, d_v + 1)
         sums, normalizer = torch.split(both, [v.shape[3], 1], dim=3)
         outputs.append(sums / torch.where(normalizer == 0, 1, normalizer))
     return torch.cat(outputs, dim=2), (past, largest)

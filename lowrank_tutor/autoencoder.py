@@ -1,6 +1,7 @@
 """Squeeze points through a few numbers with a network that learns to rebuild them.
 
-Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, and ``z`` (n, k) the numbers kept of each.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, and ``z`` (n, k) the
+numbers kept of each.
 """
 
 import itertools
@@ -30,11 +31,11 @@ __all__ = ["Autoencoder"]
 class Autoencoder(nn.Module):
     r"""Squeeze each point through k numbers, and learn to rebuild it from them.
 
-    Without a hidden layer both sides are linear, $z = W_E (x - \bar x)$ and $\hat x = \bar x + W_D z$. Training finds
-    the plane of PCA, but not the principal axes in it (Baldi and Hornik, 1989, doi:10.1016/0893-6080(89)90014-2). Along
-    a direction in which the points do not spread at all, $W_E$ stays as it started. With a hidden layer (Kramer, 1991,
-    doi:10.1002/aic.690370209) each side is linear, tanh, linear, with biases, and the plane becomes a surface that may
-    bend.
+    Without a hidden layer both sides are linear, $z = W_E (x - \bar x)$ and $\hat x = \bar x + W_D
+    z$. Training finds the plane of PCA, but not the principal axes in it (Baldi and Hornik, 1989,
+    doi:10.1016/0893-6080(89)90014-2). Along a direction in which the points do not spread at all,
+    $W_E$ stays as it started. With a hidden layer (Kramer, 1991, doi:10.1002/aic.690370209) each
+    side is linear, tanh, linear, with biases, and the plane becomes a surface that may bend.
 
     Parameters
     ----------
@@ -43,17 +44,19 @@ class Autoencoder(nn.Module):
     hidden : int, optional
         Width of the hidden layer on each side, at least ``k``. Without it both sides are linear.
     generator : torch.Generator, optional
-        Draws the encoder's weights, by default torch's global one: normal, with the variance 1 / the width of its
-        input. The decoder starts as the encoder's mirror image, each matrix transposed: from two unrelated starts, the
-        linear one needs many times as many steps. Biases start at zero.
+        Draws the encoder's weights, by default torch's global one: normal, with the variance 1 /
+        the width of its input. The decoder starts as the encoder's mirror image, each matrix
+        transposed: from two unrelated starts, the linear one needs many times as many steps. Biases
+        start at zero.
 
     Attributes
     ----------
     mean : Tensor, shape (d,)
-        Subtracted by the encoder and added by the decoder, as in PCA: zero until `fit` takes the mean of the points.
+        Subtracted by the encoder and added by the decoder, as in PCA: zero until `fit` takes the
+        mean of the points.
     encoder, decoder : Module
-        Each an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear. In the linear case the columns of
-        ``decoder.weight`` span the plane.
+        Each an ``nn.Linear``, or an ``nn.Sequential`` of linear, tanh, linear. In the linear case
+        the columns of ``decoder.weight`` span the plane.
 
     Examples
     --------
@@ -81,7 +84,11 @@ class Autoencoder(nn.Module):
         self.d = check_size(d, "d")
         self.k = check_integer(k, "k", 1, self.d, "d")
         self.hidden = None if hidden is None else check_size(hidden, "hidden", self.k)
-        dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
+        dtype, generator, device = (
+            check_dtype(dtype),
+            check_generator(generator),
+            check_device(device),
+        )
         widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
         starts = []  # the first weights of the encoder's layers, (width out, width in)
         for width, out in itertools.pairwise(widths):
@@ -111,15 +118,17 @@ class Autoencoder(nn.Module):
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
         r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search per step.
 
-        The descent (Liu and Nocedal, 1989, doi:10.1007/BF01589116) starts from the current parameters, so that a second
-        call with the same points continues it. A linear autoencoder finds the same map in every unit. With a hidden
-        layer the unit matters: tanh bends between -3 and 3 and is flat beyond.
+        The descent (Liu and Nocedal, 1989, doi:10.1007/BF01589116) starts from the current
+        parameters, so that a second call with the same points continues it. A linear autoencoder
+        finds the same map in every unit. With a hidden layer the unit matters: tanh bends between
+        -3 and 3 and is flat beyond.
 
-        Returns the loss before the first step and after each step, (steps + 1,), which never rises. A linear
-        autoencoder can reach PCA's loss and no less: the sum of the variances left out, with divisor n. For a dozen
-        coordinates the default steps come within a ten-thousandth of the total variance of it. So they may miss a
-        direction whose standard deviation is below a hundredth of the largest. If the coordinates have such different
-        units, divide each by its standard deviation first.
+        Returns the loss before the first step and after each step, (steps + 1,), which never rises.
+        A linear autoencoder can reach PCA's loss and no less: the sum of the variances left out,
+        with divisor n. For a dozen coordinates the default steps come within a ten-thousandth of
+        the total variance of it. So they may miss a direction whose standard deviation is below a
+        hundredth of the largest. If the coordinates have such different units, divide each by its
+        standard deviation first.
         """
         self._check("x", x, self.d)
         check_not_meta("x", x)
@@ -132,13 +141,18 @@ class Autoencoder(nn.Module):
         center = x.mean(dim=0)
         spread = (x - center).square().sum(dim=1).mean().item()
         if not math.isfinite(spread):
-            raise ValueError(f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}")
+            raise ValueError(
+                f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}"
+            )
         if spread < torch.finfo(x.dtype).tiny and not x.equal(x[:1].expand_as(x)):
-            raise ValueError(f"x must be large enough for its squares to fit {x.dtype}, got a spread of {spread}")
+            raise ValueError(
+                f"x must be large enough for its squares to fit {x.dtype}, got a spread of {spread}"
+            )
         self.mean.copy_(center)
         unit = spread or 1.0  # dividing the loss by the spread makes the first step fit any unit
-        # One step per call; max_eval leaves room for its line search, which the default of one evaluation would not.
-        # The default tolerances would stop it while directions of little spread are still to be found.
+        # One step per call; max_eval leaves room for its line search, which the default of one
+        # evaluation would not. The default tolerances would stop it while directions of little
+        # spread are still to be found.
         optimizer = torch.optim.LBFGS(
             self.parameters(), max_iter=1, max_eval=20, tolerance_grad=0, tolerance_change=0,
             line_search_fn="strong_wolfe",
@@ -155,11 +169,14 @@ class Autoencoder(nn.Module):
         ended = False
         while not ended:
             step = len(losses)
-            # Once a step gains nothing, only rounding is left. optimizer.step returns the loss before the step.
+            # Once a step gains nothing, only rounding is left. optimizer.step returns the loss
+            # before the step.
             ended = step == steps or (step > 1 and bool(losses[-1] == losses[-2]))
             loss = torch.enable_grad()(share)() if ended else optimize(share)
             if not loss.isfinite():
-                raise ValueError(f"parameters must give a finite loss, got {loss.item()} after {step} steps")
+                raise ValueError(
+                    f"parameters must give a finite loss, got {loss.item()} after {step} steps"
+                )
             losses.append(unit * loss)
         optimizer.zero_grad()
         return torch.stack(losses + losses[-1:] * (steps + 1 - len(losses)))
@@ -177,6 +194,8 @@ def _layers(starts: list[torch.Tensor]) -> nn.Module:
         # On the meta device, so that nn.Linear draws nothing from the global generator.
         linear = nn.Linear(width, out, device="meta")
         linear.weight = nn.Parameter(start.clone(memory_format=torch.contiguous_format))
-        linear.register_parameter("bias", nn.Parameter(start.new_zeros(out)) if len(starts) > 1 else None)
+        linear.register_parameter(
+            "bias", nn.Parameter(start.new_zeros(out)) if len(starts) > 1 else None
+        )
         layers += [nn.Tanh(), linear] if layers else [linear]
     return nn.Sequential(*layers) if len(layers) > 1 else layers[0]

@@ -1,7 +1,7 @@
 r"""Fill the gaps in a table with factors that fit its known entries: alternating least squares.
 
-Chapter ``book/03-family.md``. Letters: ``ratings`` (n, m) is the table, ``c`` (n, k) and ``f`` (k, m) are its factors,
-$X \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
+Chapter ``book/03-family.md``. Letters: ``ratings`` (n, m) is the table, ``c`` (n, k) and ``f`` (k,
+m) are its factors, $X \approx C F$, of rank ``k``. Float32 gives float32; everything else float64.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["RatingFactors", "factorize_ratings"]
 
-_ROOM = 2**18  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
+_ROOM = (
+    2**18
+)  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
 
 
 @own_attributes
@@ -51,7 +53,8 @@ class RatingFactors(NamedTuple):
     converged : bool
         Whether the last sweep gained less than the tolerance.
     regularization, columns : float, list or None
-        The penalty, and the names of a table's columns, which `transform` expects in the same order.
+        The penalty, and the names of a table's columns, which `transform` expects in the same
+        order.
     """
 
     c: FloatArray
@@ -66,11 +69,14 @@ class RatingFactors(NamedTuple):
         """Estimate all ratings by ``c @ f`` (n, m); NaN where no rating in the row or column is known."""
         return np.asarray(self.c @ self.f)
 
-    def transform(self, ratings: ArrayLike | Factor, observed: ArrayLike | None = None) -> FloatArray:
+    def transform(
+        self, ratings: ArrayLike | Factor, observed: ArrayLike | None = None
+    ) -> FloatArray:
         """Return rows of ``c`` for new rows of ratings (n, m), such as those of new users.
 
-        ``result.transform(ratings) @ result.f`` estimates them. Gaps are marked as in `factorize_ratings`. A row whose
-        known ratings are all in columns that were unknown there is NaN.
+        ``result.transform(ratings) @ result.f`` estimates them. Gaps are marked as in
+        `factorize_ratings`. A row whose known ratings are all in columns that were unknown there is
+        NaN.
         """
         table, known = _as_ratings(ratings, observed)
         k, m = self.f.shape
@@ -97,7 +103,8 @@ class _Known(NamedTuple):
 class _Block(NamedTuple):
     """Rows of a table that are solved together: which they are, and the ``p`` known ratings of each.
 
-    A row that has fewer than ``p`` ends with ratings of 0 in column m, whose factor is zero: they change nothing.
+    A row that has fewer than ``p`` ends with ratings of 0 in column m, whose factor is zero: they
+    change nothing.
     """
 
     rows: NDArray[np.intp]
@@ -111,7 +118,9 @@ def _looks_like_triples(table: NDArray[Any]) -> bool:
         return False
     if isinstance(table[0, 0], str) or isinstance(table[0, 1], str):
         return True
-    return table.dtype.kind in "iuf" and bool((table[:, :2] == np.round(table[:, :2])).all())  # NaN equals nothing
+    return table.dtype.kind in "iuf" and bool(
+        (table[:, :2] == np.round(table[:, :2])).all()
+    )  # NaN equals nothing
 
 
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
@@ -124,34 +133,60 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         if table.nnz == 0:
             raise ValueError("ratings must store at least one rating, got none")
         # SciPy adds up entries stored twice, in the coordinate format as soon as it is converted.
-        stored = getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
+        stored = (
+            getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
+        )
         table.sum_duplicates()
         if table.nnz < stored:
-            raise ValueError(f"ratings must store each entry once, got {stored - table.nnz} of {stored} a second time")
+            raise ValueError(
+                f"ratings must store each entry once, got {stored - table.nnz} of {stored} a second time"
+            )
         entries = table.tocoo()
         return table, _Known(entries.row, entries.col, entries.data)
-    if observed is None and _looks_like_triples(as_array(ratings, "ratings", "a rectangular array of real numbers")):
+    if observed is None and _looks_like_triples(
+        as_array(ratings, "ratings", "a rectangular array of real numbers")
+    ):
         way = "pivot them, or pass coo_array((ratings, (rows, columns))), or if it is a table, observed too"
-        raise ValueError(f"ratings must be a table of users and items, got 3 columns that look like triples: {way}")
+        raise ValueError(
+            f"ratings must be a table of users and items, got 3 columns that look like triples: {way}"
+        )
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2 or dense.size == 0:
-        raise ValueError(f"ratings must be a matrix (two axes) that is not empty, got shape {dense.shape}")
-    mask = as_array(~np.isnan(dense) if observed is None else observed, "observed", "a rectangular array of bools")
+        raise ValueError(
+            f"ratings must be a matrix (two axes) that is not empty, got shape {dense.shape}"
+        )
+    mask = as_array(
+        ~np.isnan(dense) if observed is None else observed,
+        "observed",
+        "a rectangular array of bools",
+    )
     if mask.dtype != np.bool_:
         way = ": k comes third" * (mask.ndim == 0)
-        raise TypeError(f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}")
+        raise TypeError(
+            f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}"
+        )
     if mask.shape != dense.shape:
-        raise ValueError(f"observed must be of the shape of ratings {dense.shape}, got {mask.shape}")
+        raise ValueError(
+            f"observed must be of the shape of ratings {dense.shape}, got {mask.shape}"
+        )
     if not mask.any():
         raise ValueError("observed must mark at least one rating as known, got none")
-    axes = zip(getattr(ratings, "axes", ()), getattr(observed, "axes", ()), strict=False)  # of tables
+    axes = zip(
+        getattr(ratings, "axes", ()), getattr(observed, "axes", ()), strict=False
+    )  # of tables
     if not all(names.equals(others) for names, others in axes):
-        raise ValueError("observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)")
+        raise ValueError(
+            "observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)"
+        )
     seen = dense[mask]
     if not seen.any() and np.nan_to_num(dense[~mask]).any():
-        raise ValueError("observed must mark the known ratings, got zeros alone: if True marks a gap, pass ~observed")
+        raise ValueError(
+            "observed must mark the known ratings, got zeros alone: if True marks a gap, pass ~observed"
+        )
     if not np.isfinite(seen).all():
-        raise ValueError(f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}")
+        raise ValueError(
+            f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}"
+        )
     as_vector(seen, "ratings")  # refuses numbers that are too large or too small
     rows, columns = np.nonzero(mask)
     return np.where(mask, dense, 0).astype(dense.dtype), _Known(rows, columns, seen)
@@ -196,7 +231,9 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
             ridge = np.broadcast_to(math.sqrt(penalty) * np.eye(k), (len(rows), k, k))
             whole = np.concatenate([seen, ridge], axis=1)
             rounding = max(whole.shape[1:]) * float(np.finfo(np.float64).eps)
-            solved = np.linalg.pinv(whole, rounding)[:, :, : columns.shape[1]] @ values[:, :, np.newaxis]
+            solved = (
+                np.linalg.pinv(whole, rounding)[:, :, : columns.shape[1]] @ values[:, :, np.newaxis]
+            )
         c[rows] = solved[:, :, 0]
     return c
 
@@ -204,15 +241,18 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
 def _squared_error(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
     """Return the sum of the squared errors over the known ratings."""
     factors = _with_zero(f)
-    parts = (values - (factors[columns] @ c[rows, :, np.newaxis])[:, :, 0] for rows, columns, values in blocks)
+    parts = (
+        values - (factors[columns] @ c[rows, :, np.newaxis])[:, :, 0]
+        for rows, columns, values in blocks
+    )
     return math.fsum(float(np.square(part).sum()) for part in parts)
 
 
 def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Start ``f`` (k, m) from the SVD of the table with zeros in its gaps, and return its largest singular value too.
 
-    The zeros shrink the singular values; dividing them by the observed share corrects for that. The added noise, a
-    hundredth of the factor, frees directions that the SVD leaves at zero.
+    The zeros shrink the singular values; dividing them by the observed share corrects for that. The
+    added noise, a hundredth of the factor, frees directions that the SVD leaves at zero.
     """
     r = min(k, *x.shape)
     _, s, vt = randomized_svd(x, r, rng=0)  # rough directions are enough: the sweeps improve them
@@ -239,25 +279,28 @@ def factorize_ratings(
 
     $$\sum_{(i,j) \in \Omega} (x_{ij} - c_i^\top f_j)^2 + \mu \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
 
-    by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with ``f`` fixed, each row
-    of ``c`` is a ridge regression of its own, and vice versa. Each row counts once in the penalty. There are no means:
-    far from zero, take ``factorize_ratings(x - m, None, k).estimates + m`` with ``m = np.nanmean(x, axis=0)``.
+    by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with
+    ``f`` fixed, each row of ``c`` is a ridge regression of its own, and vice versa. Each row counts
+    once in the penalty. There are no means: far from zero, take ``factorize_ratings(x - m, None,
+    k).estimates + m`` with ``m = np.nanmean(x, axis=0)``.
 
     Parameters
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
-        Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix of SciPy, such as
-        ``coo_array((ratings, (rows, columns)))``, the stored entries are the known ones, zeros too. For a table of
-        pandas, ``DataFrame(result.estimates, table.index, table.columns)`` has its names.
+        Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix
+        of SciPy, such as ``coo_array((ratings, (rows, columns)))``, the stored entries are the
+        known ones, zeros too. For a table of pandas, ``DataFrame(result.estimates, table.index,
+        table.columns)`` has its names.
     observed : array_like of bool, shape (n, m), optional
-        True marks a known rating, and there is at least one. With None, all entries but NaN are known, and a table
-        without NaN is refused; in a sparse matrix, all stored ones.
+        True marks a known rating, and there is at least one. With None, all entries but NaN are
+        known, and a table without NaN is refused; in a sparse matrix, all stored ones.
     k : int
         The rank kept, between 1 and ``min(n, m)``; it is always needed.
     regularization : float, optional
-        $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square of those known, or
-        half their standard deviation if that is less. One that leaves less than a hundredth of their squares is
-        refused. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
+        $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square
+        of those known, or half their standard deviation if that is less. One that leaves less than
+        a hundredth of their squares is refused. At 0 a row with fewer ratings than ``k`` has many
+        solutions, and the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -299,18 +342,28 @@ def factorize_ratings(
         return c, _half_step(c.T, by_column, penalty).T
 
     def loss(c: FloatArray, f: FloatArray) -> float:
-        return float(_squared_error(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum()))
+        return float(
+            _squared_error(c, f, by_row) + penalty * (np.square(c).sum() + np.square(f).sum())
+        )
 
     f, largest = _start(table[rows][:, columns].astype(np.float64), len(values) / (n * m), k, rng)
-    # Large penalties at first keep the estimates in the gaps from running away. They fall to the real one.
+    # Large penalties at first keep the estimates in the gaps from running away. They fall to the
+    # real one.
     falling = largest * np.geomspace(1e-1, 1e-3, 10)
     for large in [*falling[falling > penalty], penalty]:
         c, f = sweep(f, f, large)
     begun = Descent((c, f), [loss(c, f)])
     descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
-    if penalty > usual and _squared_error(*descent.factors, by_row) > 0.99 * np.square(values).sum():
+    if (
+        penalty > usual
+        and _squared_error(*descent.factors, by_row) > 0.99 * np.square(values).sum()
+    ):
         found = f"got {penalty}, which leaves nothing of them: try {usual:.2g}"
         raise ValueError(f"regularization must be small beside the ratings, {found}")
-    c, f = (np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1])))
+    c, f = (
+        np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1]))
+    )
     c[rows], f[:, columns] = descent.factors
-    return RatingFactors(c, f, np.array(descent.losses), descent.settled, penalty, names_of(ratings))
+    return RatingFactors(
+        c, f, np.array(descent.losses), descent.settled, penalty, names_of(ratings)
+    )

@@ -51,12 +51,14 @@ def from_mha(
     Parameters
     ----------
     mha : torch.nn.MultiheadAttention
-        Exact attention made with ``batch_first=True``, whose keys and values are as wide as its queries.
+        Exact attention made with ``batch_first=True``, whose keys and values are as wide as its
+        queries.
     max_len, k, **options
-        As in `LinformerSelfAttention`. The options are ``projection``, ``sharing``, ``rule`` and ``generator``.
+        As in `LinformerSelfAttention`. The options are ``projection``, ``sharing``, ``rule`` and
+        ``generator``.
     kind : type, optional
-        The class of the new layer, such as `LinformerCrossAttention` for the ``multihead_attn`` of a decoder layer; by
-        default `LinformerSelfAttention`.
+        The class of the new layer, such as `LinformerCrossAttention` for the ``multihead_attn`` of
+        a decoder layer; by default `LinformerSelfAttention`.
 
     Examples
     --------
@@ -78,15 +80,31 @@ def from_mha(
         raise ValueError(f"mha must be batch first, got batch_first=False: {way}")
     if mha.in_proj_weight is None:
         widths = f"keys of width {mha.kdim} and values of width {mha.vdim}"
-        raise ValueError(f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}")
+        raise ValueError(
+            f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}"
+        )
     if mha.bias_k is not None or mha.add_zero_attn:
         raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
     out = mha.out_proj
-    own: dict[str, Any] = {"device": out.weight.device, "dtype": out.weight.dtype, "dropout": mha.dropout}
-    layer = kind(mha.embed_dim, mha.num_heads, max_len, k, bias=mha.in_proj_bias is not None, **own, **options)
+    own: dict[str, Any] = {
+        "device": out.weight.device,
+        "dtype": out.weight.dtype,
+        "dropout": mha.dropout,
+    }
+    layer = kind(
+        mha.embed_dim,
+        mha.num_heads,
+        max_len,
+        k,
+        bias=mha.in_proj_bias is not None,
+        **own,
+        **options,
+    )
     state = {"to_out.weight": out.weight.detach()}  # an adapter's own parameters have other names
     for part, stacked in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
-        for name, rows in zip("qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False):
+        for name, rows in zip(
+            "qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False
+        ):
             state[f"to_{name}.{part}"] = rows
     if out.bias is not None:
         state["to_out.bias"] = out.bias.detach()
@@ -97,25 +115,34 @@ def from_mha(
 def resized(model: Model, max_len: int) -> Model:
     """Return a copy of a layer, or of a model with such layers, for sequences of up to ``max_len`` tokens.
 
-    It gives the same results, because each E gets columns of zeros, which have learned nothing: train with sequences
-    that reach them. The copy shares no tensor with the model; layers that share one E still do.
+    It gives the same results, because each E gets columns of zeros, which have learned nothing:
+    train with sequences that reach them. The copy shares no tensor with the model; layers that
+    share one E still do.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     longest, grown = check_integer(max_len, "max_len", 1), copy.deepcopy(model)
     layers = [part for part in grown.modules() if isinstance(part, LinformerSelfAttention)]
     if not layers:
-        raise TypeError(f"model must hold a LinformerSelfAttention, got {type(model).__name__} without one")
+        raise TypeError(
+            f"model must hold a LinformerSelfAttention, got {type(model).__name__} without one"
+        )
     wider: dict[Tensor, Tensor] = {}
     for layer in layers:
         if longest < layer.max_len:
-            raise ValueError(f"max_len must be at least that of the layer, {layer.max_len}, got {longest}")
+            raise ValueError(
+                f"max_len must be at least that of the layer, {layer.max_len}, got {longest}"
+            )
         check_numbers("max_len", layer.k, longest)
         for name in ("e", "f"):
             matrix = getattr(layer, name)
             if matrix is not None and matrix not in wider:
                 more = functional.pad(matrix.detach(), (0, longest - layer.max_len))
-                wider[matrix] = nn.Parameter(more, matrix.requires_grad) if isinstance(matrix, nn.Parameter) else more
+                wider[matrix] = (
+                    nn.Parameter(more, matrix.requires_grad)
+                    if isinstance(matrix, nn.Parameter)
+                    else more
+                )
             if matrix is not None:
                 setattr(layer, name, wider[matrix])
         layer.max_len = longest
@@ -125,8 +152,8 @@ def resized(model: Model, max_len: int) -> Model:
 class LinformerCrossAttention(LinformerSelfAttention):
     r"""Multi-head attention of one sequence to k mixtures of another.
 
-    All but ``forward`` is as in `LinformerSelfAttention`. ``max_len`` bounds the sequence that is compressed; the one
-    that attends may have any length.
+    All but ``forward`` is as in `LinformerSelfAttention`. ``max_len`` bounds the sequence that is
+    compressed; the one that attends may have any length.
 
     >>> import torch
     >>> layer = LinformerCrossAttention(dim=64, heads=4, max_len=512, k=32)
@@ -146,8 +173,12 @@ class LinformerCrossAttention(LinformerSelfAttention):
         check_tokens(self, memory, token_mask, causal, "memory")
         check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
         if len(x) != len(memory):
-            raise ValueError(f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}")
-        return self._attend(x, *self._compress(*self._mix(zero_hidden(memory, token_mask), token_mask)))
+            raise ValueError(
+                f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}"
+            )
+        return self._attend(
+            x, *self._compress(*self._mix(zero_hidden(memory, token_mask), token_mask))
+        )
 
 
 class LinformerEncoderLayer(nn.TransformerEncoderLayer):
@@ -164,7 +195,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     activation : str or callable
         ``"relu"``, ``"gelu"`` or a function, for the second half.
     device, dtype, **options
-        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and the copies share nothing.
+        As in `LinformerSelfAttention`. ``nn.TransformerEncoder`` copies its layer, and the copies
+        share nothing.
 
     Examples
     --------
@@ -192,7 +224,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         dtype: torch.dtype | None = None,
         **options: Any,
     ) -> None:
-        # Checked here because PyTorch's constructor, which has to draw first, would refuse bad sizes in its own words.
+        # Checked here because PyTorch's constructor, which has to draw first, would refuse bad
+        # sizes in its own words.
         dim, heads, max_len, k = check_sizes(dim, heads, max_len, k)
         feedforward = check_integer(feedforward, "feedforward", 1)
         check_numbers("feedforward", feedforward, dim)
@@ -203,7 +236,16 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             raise TypeError(f'activation must be "relu", "gelu" or a function, got {activation!r}')
         place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
         order = check_bool(norm_first, "norm_first")
-        super().__init__(dim, heads, feedforward, dropout, activation, batch_first=True, norm_first=order, **place)
+        super().__init__(
+            dim,
+            heads,
+            feedforward,
+            dropout,
+            activation,
+            batch_first=True,
+            norm_first=order,
+            **place,
+        )
         options |= {"dropout": dropout, **place}
         self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
 
@@ -229,8 +271,9 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         src_mask, is_causal
             Must be None and False: there are no n by n weights to mask.
         src_key_padding_mask : Tensor, shape (batch, n), optional
-            PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0 elsewhere. Other
-            numbers are refused on a CPU; on a GPU and in a compiled program they turn their sequences into NaN.
+            PyTorch's mask of **padding**: True marks it, or -inf in a floating-point mask that is 0
+            elsewhere. Other numbers are refused on a CPU; on a GPU and in a compiled program they
+            turn their sequences into NaN.
         """
         attention: Any = self.self_attn
         if src_mask is not None:
@@ -238,9 +281,13 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: {why}")
         check_tokens(attention, src, None, is_causal, "src", "is_causal")
         real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
-        src = zero_hidden(src, real)  # a NaN in padding would reach the gradients of norms and feed-forward network
+        src = zero_hidden(
+            src, real
+        )  # a NaN in padding would reach the gradients of norms and feed-forward network
 
-        mixed: Tensor = self.dropout1(attention(self.norm1(src) if self.norm_first else src, token_mask=real))
+        mixed: Tensor = self.dropout1(
+            attention(self.norm1(src) if self.norm_first else src, token_mask=real)
+        )
         if self.norm_first:
             src = src + mixed
             out: Tensor = src + self._ff_block(self.norm2(src))
@@ -251,7 +298,9 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
 
 
 @own_names(passes=LinformerSelfAttention)
-def from_layer(layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any) -> LinformerEncoderLayer:
+def from_layer(
+    layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any
+) -> LinformerEncoderLayer:
     """Copy all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
 
     Parameters
@@ -275,16 +324,24 @@ def from_layer(layer: nn.TransformerEncoderLayer, max_len: int, k: int, **option
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
         got = type(layer).__name__
         inside = list(layer.modules())[1:] if isinstance(layer, nn.Module) else []
-        way = ": convert each such layer in it" * any(isinstance(part, nn.TransformerEncoderLayer) for part in inside)
-        raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}{way}")
-    check_own_methods("layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block")
+        way = ": convert each such layer in it" * any(
+            isinstance(part, nn.TransformerEncoderLayer) for part in inside
+        )
+        raise TypeError(
+            f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}{way}"
+        )
+    check_own_methods(
+        "layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block"
+    )
     if not layer.self_attn.batch_first:
         way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
         raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
     attention = from_mha(layer.self_attn, max_len, k, **options)
     sizes = (attention.dim, attention.heads, 1, 1, 1)
     with torch.device("meta"):  # every part is replaced
-        converted = LinformerEncoderLayer(*sizes, norm_first=layer.norm_first, activation=layer.activation)
+        converted = LinformerEncoderLayer(
+            *sizes, norm_first=layer.norm_first, activation=layer.activation
+        )
     for name, part in layer.named_children():
         setattr(converted, name, attention if name == "self_attn" else copy.deepcopy(part))
     return converted.train(layer.training)

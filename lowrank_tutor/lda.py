@@ -1,7 +1,8 @@
 r"""Find the axes that separate classes best for their spread: linear discriminant analysis (LDA).
 
-Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, ``labels`` (n,) the class of each point;
-``k`` is the number of axes kept. Float32 gives float32; everything else float64.
+Chapter ``book/03-family.md``. Letters: ``x`` (n, d) holds one point per row, ``labels`` (n,) the
+class of each point; ``k`` is the number of axes kept. Float32 gives float32; everything else
+float64.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ class Discriminants(NamedTuple):
     Attributes
     ----------
     axes : ndarray, shape (d, k)
-        One axis per column, its largest entry positive. In their coordinates the covariance within classes is the
-        identity.
+        One axis per column, its largest entry positive. In their coordinates the covariance within
+        classes is the identity.
     ratio : ndarray, shape (k,)
-        The share of the between-class variance along each axis, in decreasing order; 0 where all centers coincide.
+        The share of the between-class variance along each axis, in decreasing order; 0 where all
+        centers coincide.
     mean, centers : ndarray, shapes (d,), (n_classes, d)
         The mean of all points, and of each class, in float64, as in `PCA`.
     classes, priors : ndarray, shape (n_classes,)
@@ -66,11 +68,15 @@ class Discriminants(NamedTuple):
     def classify(self, x: ArrayLike) -> NDArray[Any]:
         r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
 
-        The chosen class $i$ has the largest $\log \pi_i - \tfrac12 \|z - z_i\|^2$, where $z$ and $z_i$ are the
-        coordinates of the point and of the center, and $\pi_i$ is the share of the class. Only the ``k`` axes kept
-        count. (``predict`` of scikit-learn uses ``n_classes - 1`` axes, whatever its ``n_components``.)
+        The chosen class $i$ has the largest $\log \pi_i - \tfrac12 \|z - z_i\|^2$, where $z$ and
+        $z_i$ are the coordinates of the point and of the center, and $\pi_i$ is the share of the
+        class. Only the ``k`` axes kept count. (``predict`` of scikit-learn uses ``n_classes - 1``
+        axes, whatever its ``n_components``.)
         """
-        z, centers = self.project(x), (self.centers - self.mean) @ self.axes  # (n, k), (n_classes, k)
+        z, centers = (
+            self.project(x),
+            (self.centers - self.mean) @ self.axes,
+        )  # (n, k), (n_classes, k)
         # (n, n_classes), without the square of z, which is the same for every class
         scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
         return np.asarray(self.classes[np.argmax(scores, axis=1)])
@@ -82,10 +88,13 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
     """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
     if any(
-        array.dtype.kind in "OT" and all(isinstance(label, kind) for label in array.flat) for kind in (str, bytes, Real)
+        array.dtype.kind in "OT" and all(isinstance(label, kind) for label in array.flat)
+        for kind in (str, bytes, Real)
     ):
         plain = np.array(array.tolist())  # objects of one kind, or NumPy's StringDType
-        array = plain if (plain == array).all() else array  # integers may be too large for a type of NumPy
+        array = (
+            plain if (plain == array).all() else array
+        )  # integers may be too large for a type of NumPy
     if array.dtype.kind not in "biufUS":
         raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
     if array.shape != (n,):
@@ -118,20 +127,22 @@ def _whitener(deviations: FloatArray) -> FloatArray:
 def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 
-    Let $T_w$ be the scatter within the classes, the sum of $(x - m)(x - m)^\top$ over all points $x$, with $m$ the
-    center of the point's class, and $T_b$ that of the centers around the mean of all points. The axes solve $T_b w =
-    \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so that $w^\top T_w w = n$ (Fisher, 1936,
-    doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than two classes Rao, 1948,
-    doi:10.1111/j.2517-6161.1948.tb00008.x). The computation whitens $T_w$ and truncates the SVD of the whitened
-    centers.
+    Let $T_w$ be the scatter within the classes, the sum of $(x - m)(x - m)^\top$ over all points
+    $x$, with $m$ the center of the point's class, and $T_b$ that of the centers around the mean of
+    all points. The axes solve $T_b w = \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so
+    that $w^\top T_w w = n$ (Fisher, 1936, doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than
+    two classes Rao, 1948, doi:10.1111/j.2517-6161.1948.tb00008.x). The computation whitens $T_w$
+    and truncates the SVD of the whitened centers.
 
-    Where $T_w$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver does: every coordinate
-    is divided by its standard deviation within the classes, and a principal direction of the result is left out if the
-    standard deviation along it is at most 1e-4. So a coordinate that is constant within each class does not count, even
-    if it alone would tell the classes apart.
+    Where $T_w$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver
+    does: every coordinate is divided by its standard deviation within the classes, and a principal
+    direction of the result is left out if the standard deviation along it is at most 1e-4. So a
+    coordinate that is constant within each class does not count, even if it alone would tell the
+    classes apart.
 
-    ``labels`` are integers, strings, bytes, bools, or finite floats, at least two different. ``k`` is between 1 and the
-    number of classes - 1, its default, and at most the number of directions that are not dropped.
+    ``labels`` are integers, strings, bytes, bools, or finite floats, at least two different. ``k``
+    is between 1 and the number of classes - 1, its default, and at most the number of directions
+    that are not dropped.
 
     >>> x = [[-1, 0], [1, 0], [0, -2], [0, 2], [9, 0], [11, 0], [10, -2], [10, 2]]
     >>> result = lda(x, ["left"] * 4 + ["right"] * 4, k=1)
@@ -143,7 +154,9 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     """
     original = as_matrix(x, "x")
     classes, number, priors = _as_classes(labels, len(original))
-    k = check_integer(len(classes) - 1 if k is None else k, "k", 1, len(classes) - 1, "the number of classes - 1")
+    k = check_integer(
+        len(classes) - 1 if k is None else k, "k", 1, len(classes) - 1, "the number of classes - 1"
+    )
 
     points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
@@ -151,10 +164,14 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
     directions = whitener.shape[1]
     if k > directions:
-        raise ValueError(f"k must be at most the number of directions in which classes spread = {directions}, got {k}")
+        raise ValueError(
+            f"k must be at most the number of directions in which classes spread = {directions}, got {k}"
+        )
     between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)
     share = np.square(s / s[0]) if s[0] > 0 else np.zeros_like(s)
     share = share[:k] / max(share.sum(), 1)  # the sum is 0, or at least 1
-    return Discriminants(axes * _signs_of(axes), share.astype(dtype), mean, centers, classes, priors, names_of(x))
+    return Discriminants(
+        axes * _signs_of(axes), share.astype(dtype), mean, centers, classes, priors, names_of(x)
+    )

@@ -1,18 +1,22 @@
 r"""Linformer: attention to k mixtures of a sequence's n tokens, as a function and as layers.
 
-Wang et al. (2020), arXiv:2006.04768; chapter ``book/07-linformer.md``. Shapes: tokens ``x`` (batch, n, D); queries,
-keys and values ``q``, ``k``, ``v`` (batch, heads, n, d); ``e`` and ``f`` (k, n), which compress keys and values along
-the sequence. Row j of ``e``, $E_j$, makes one **mixture** of all tokens.
+Wang et al. (2020), arXiv:2006.04768; chapter ``book/07-linformer.md``. Shapes: tokens ``x`` (batch,
+n, D); queries, keys and values ``q``, ``k``, ``v`` (batch, heads, n, d); ``e`` and ``f`` (k, n),
+which compress keys and values along the sequence. Row j of ``e``, $E_j$, makes one **mixture** of
+all tokens.
 
-``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
-change nothing for the others, whatever they hold. Their own rows of a layer's result are zeros, and a sequence that is
-hidden altogether has mixtures of zeros. A short sequence gives the same results with padding appended.
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
+opposite. Hidden tokens change nothing for the others, whatever they hold. Their own rows of a
+layer's result are zeros, and a sequence that is hidden altogether has mixtures of zeros. A short
+sequence gives the same results with padding appended.
 
-Where tokens are hidden, by a mask or beyond the end of a short sequence, the **sum rule** or the **norm rule** scales
-what is left of a row of ``e``. If a share $\omega$ of its absolute entries (norm rule: of their squares) lies on real
-tokens, the row is divided by $\omega$ (by $\sqrt\omega$), and $\ln \omega$ is added to its logits. A row without
-negative entries, such as an average, follows the first, any other the second. The entries of a learned ``e`` cross
-zero, so a layer that learns it has one rule for all rows: the sum rule if ``e`` starts without negative entries.
+Where tokens are hidden, by a mask or beyond the end of a short sequence, the **sum rule** or the
+**norm rule** scales what is left of a row of ``e``. If a share $\omega$ of its absolute entries
+(norm rule: of their squares) lies on real tokens, the row is divided by $\omega$ (by
+$\sqrt\omega$), and $\ln \omega$ is added to its logits. A row without negative entries, such as an
+average, follows the first, any other the second. The entries of a learned ``e`` cross zero, so a
+layer that learns it has one rule for all rows: the sum rule if ``e`` starts without negative
+entries.
 """
 
 import math
@@ -71,11 +75,13 @@ def linformer_attention(
 ) -> Tensor:
     r"""Attend to k mixtures of the tokens: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (F V)$.
 
-    The result is (batch, heads, n_queries, d_v). There is no causal form: each mixture holds the future, too.
+    The result is (batch, heads, n_queries, d_v). There is no causal form: each mixture holds the
+    future, too.
 
     Parameters
     ----------
-    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
+    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads,
+    n_keys, d_v)
         Queries, keys and values.
     e : Tensor, shape (k, n_keys)
         Mixes the keys; k is at most n_keys.
@@ -83,7 +89,8 @@ def linformer_attention(
         Mixes the values; by default ``e``.
     token_mask : bool Tensor, shape (batch, n_keys), optional
     rule : {"sum", "norm"}, optional
-        One rule for all rows. By default each row follows its entries; name a rule where they are learned.
+        One rule for all rows. By default each row follows its entries; name a rule where they are
+        learned.
 
     Examples
     --------
@@ -99,9 +106,14 @@ def linformer_attention(
     if f is not None and f is not e:
         matrices.append(check_like("f", f, (e.shape[0], n_keys), "q", q))
     if not 1 <= e.shape[0] <= n_keys:
-        raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}")
+        raise ValueError(
+            f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}"
+        )
     rule = None if rule is None else check_choice(rule, "rule", RULES)
-    keys, values = matrices[0] @ zero_hidden(k, token_mask), matrices[-1] @ zero_hidden(v, token_mask)
+    keys, values = (
+        matrices[0] @ zero_hidden(k, token_mask),
+        matrices[-1] @ zero_hidden(v, token_mask),
+    )
     if token_mask is None:
         return _attend(q, keys, values)
     scales, log_shares = padding_rule([row_sums(matrix, token_mask, rule) for matrix in matrices])
@@ -109,16 +121,20 @@ def linformer_attention(
     return _attend(q, keys, values, log_shares)
 
 
-def _attend(q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+def _attend(
+    q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
     r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln \omega)\, V$."""
-    return attend(q, keys, values, None if log_shares is None else log_shares.to(q.dtype), dropout=dropout)
+    return attend(
+        q, keys, values, None if log_shares is None else log_shares.to(q.dtype), dropout=dropout
+    )
 
 
 def pooling_projection(k: int, max_len: int) -> Tensor:
     """Make the matrix (k, max_len) that averages windows of max_len / k tokens.
 
-    A window that is partly hidden gives the mean of its real tokens, and its weight is their share (the sum rule). The
-    number of windows k must divide ``max_len``.
+    A window that is partly hidden gives the mean of its real tokens, and its weight is their share
+    (the sum rule). The number of windows k must divide ``max_len``.
 
     >>> pooling_projection(k=2, max_len=4).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
@@ -139,9 +155,9 @@ def linformer_cost(
 ) -> Cost:  # fmt: skip
     r"""Count the operations, parameters and scores of a `LinformerSelfAttention` for one sequence.
 
-    $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4 D^2 + D$ parameters
-    and $k$ times ``max_len`` more for each matrix. Where n is below ``max_len``, the rule for padding takes $2 n k$
-    operations for each matrix.
+    $4 n D^2 + 6 n k D + 4 k D^2$ operations with E = F, and $2 n k D$ more with two matrices; $4
+    D^2 + D$ parameters and $k$ times ``max_len`` more for each matrix. Where n is below
+    ``max_len``, the rule for padding takes $2 n k$ operations for each matrix.
 
     Parameters
     ----------
@@ -152,7 +168,8 @@ def linformer_cost(
     max_len : int, optional
         Longest sequence of the layer; by default ``n``.
     feedforward : int, optional
-        Width of the second half of a `LinformerEncoderLayer`, to count it too: $4 n D$ times the width more operations.
+        Width of the second half of a `LinformerEncoderLayer`, to count it too: $4 n D$ times the
+        width more operations.
 
     Examples
     --------
@@ -162,7 +179,10 @@ def linformer_cost(
     6442450944
     """
     max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
-    n, k = check_integer(n, "n", 1, max_len, "max_len"), check_integer(k, "k", 1, max_len, "max_len")
+    n, k = (
+        check_integer(n, "n", 1, max_len, "max_len"),
+        check_integer(k, "k", 1, max_len, "max_len"),
+    )
     dim = check_integer(dim, "dim", 1)
     heads = check_heads(heads, dim)
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
@@ -181,7 +201,8 @@ class _NoWeight:
 class LinformerSelfAttention(nn.Module):
     r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
 
-    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows meet the weights of keys and values.
+    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows meet the weights of
+    keys and values.
 
     Parameters
     ----------
@@ -190,16 +211,19 @@ class LinformerSelfAttention(nn.Module):
     max_len, k : int
         Length of the longest sequence, and number of mixtures, between 1 and ``max_len``.
     sharing : {"key-value", "headwise"}
-        ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared by the heads.
+        ``"key-value"``: one matrix for keys and values, E = F. ``"headwise"``: one for each, shared
+        by the heads.
     dropout : float
         Share of the weights dropped in training, at least 0 and below 1.
     projection : Tensor, shape (k, max_len), optional
-        Used as E = F; best `pooling_projection`. A ``Parameter`` is learned, and several layers may share it (the
-        paper's "layerwise"); any other tensor stays fixed.
+        Used as E = F; best `pooling_projection`. A ``Parameter`` is learned, and several layers may
+        share it (the paper's "layerwise"); any other tensor stays fixed.
     rule : {"sum", "norm"}, optional
-        One rule for all rows, in place of the layer's own choice, such as for averages that are loaded later.
+        One rule for all rows, in place of the layer's own choice, such as for averages that are
+        loaded later.
     bias : bool
-        Whether queries, keys and values have biases too, as in most pretrained models. They start at zero.
+        Whether queries, keys and values have biases too, as in most pretrained models. They start
+        at zero.
     generator : torch.Generator, optional
         Draws the initial weights; by default torch's global generator does.
     device, dtype : optional
@@ -208,15 +232,16 @@ class LinformerSelfAttention(nn.Module):
     Attributes
     ----------
     e : Tensor, shape (k, max_len)
-        Mixes the keys, and the values where ``f`` is None. Without a ``projection`` its entries start normal with
-        variance 1 / max_len, so that the spread of the scores does not depend on the length.
+        Mixes the keys, and the values where ``f`` is None. Without a ``projection`` its entries
+        start normal with variance 1 / max_len, so that the spread of the scores does not depend on
+        the length.
     f : Tensor, shape (k, max_len), or None
         Mixes the values.
     to_q, to_k, to_v, to_out : Linear
         Make queries, keys, values and output, D to D; ``to_out`` always has a bias.
     rule : str or None
-        The rule of all rows, or None if E is fixed and each row follows its entries. ``state_dict`` holds it and the
-        number of heads: loading sets the rule, and refuses another number.
+        The rule of all rows, or None if E is fixed and each row follows its entries. ``state_dict``
+        holds it and the number of heads: loading sets the rule, and refuses another number.
 
     Examples
     --------
@@ -227,8 +252,8 @@ class LinformerSelfAttention(nn.Module):
     """
 
     e: Tensor
-    # What nn.TransformerEncoder reads. Its fast path needs weights that are not there: the second line keeps off a new
-    # encoder, and the third one whose layers were replaced.
+    # What nn.TransformerEncoder reads. Its fast path needs weights that are not there: the second
+    # line keeps off a new encoder, and the third one whose layers were replaced.
     batch_first = True
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
@@ -261,13 +286,19 @@ class LinformerSelfAttention(nn.Module):
         place: dict[str, Any] = {"device": check_device(device) or torch.empty(0).device}
         place["dtype"] = check_dtype(dtype)
         make: Any = nn.utils.skip_init
-        self.to_q, self.to_k, self.to_v = (make(nn.Linear, self.dim, self.dim, bias=bias, **place) for _ in range(3))
+        self.to_q, self.to_k, self.to_v = (
+            make(nn.Linear, self.dim, self.dim, bias=bias, **place) for _ in range(3)
+        )
         self.to_out = make(nn.Linear, self.dim, self.dim, **place)
         if projection is None:
             self.e = nn.Parameter(torch.empty((self.k, self.max_len), **place))
         else:
             self._use_projection(projection)
-        self.f = nn.Parameter(torch.empty((self.k, self.max_len), **place)) if sharing == "headwise" else None
+        self.f = (
+            nn.Parameter(torch.empty((self.k, self.max_len), **place))
+            if sharing == "headwise"
+            else None
+        )
         self._draw(generator, self.e if projection is None else None, self.f)
         self.rule = self._settle_rule(projection) if rule is None else rule
 
@@ -285,7 +316,9 @@ class LinformerSelfAttention(nn.Module):
         return layer
 
     @own_names(**WAYS_OUT)
-    def forward(self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False) -> Tensor:
+    def forward(
+        self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
         r"""Attend from every token to the k mixtures.
 
         Parameters
@@ -303,13 +336,17 @@ class LinformerSelfAttention(nn.Module):
 
     def get_extra_state(self) -> Tensor:
         """Return heads and rule for the state dict, which no shape of a tensor tells."""
-        return torch.tensor([self.heads, (None, *RULES).index(self.rule)], dtype=torch.float64, device="cpu")
+        return torch.tensor(
+            [self.heads, (None, *RULES).index(self.rule)], dtype=torch.float64, device="cpu"
+        )
 
     def set_extra_state(self, state: Tensor) -> None:
         """Set the rule from a state dict, and refuse another number of heads."""
         heads, rule = map(int, state)
         if heads != self.heads:
-            raise ValueError(f"heads must be {heads}, as in the layer that was saved, got {self.heads}")
+            raise ValueError(
+                f"heads must be {heads}, as in the layer that was saved, got {self.heads}"
+            )
         self.rule = (None, *RULES)[rule]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
@@ -317,15 +354,23 @@ class LinformerSelfAttention(nn.Module):
         state_dict.setdefault(f"{prefix}_extra_state", self.get_extra_state())
         super()._load_from_state_dict(state_dict, prefix, *rest)
         matrix = state_dict.get(f"{prefix}e")
-        if isinstance(matrix, Tensor) and matrix.ndim == 2 and (found := matrix.shape[1]) != self.max_len:
+        if (
+            isinstance(matrix, Tensor)
+            and matrix.ndim == 2
+            and (found := matrix.shape[1]) != self.max_len
+        ):
             way = f"make the layer with max_len={found}, load, and lengthen it by lowrank_tutor.layers.resized"
-            rest[-1].append(f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}")
+            rest[-1].append(
+                f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}"
+            )
 
-    def _mix(self, x: Tensor, token_mask: Tensor | None, start: int = 0, padded: bool | None = None) -> Mixtures:
+    def _mix(
+        self, x: Tensor, token_mask: Tensor | None, start: int = 0, padded: bool | None = None
+    ) -> Mixtures:
         """Mix tokens whose hidden rows are zeros, and add up what the rules for padding need, if they apply.
 
-        The tokens have the columns of E from ``start`` on, and ``padded`` says whether any are hidden, if ``x`` does
-        not hold them all.
+        The tokens have the columns of E from ``start`` on, and ``padded`` says whether any are
+        hidden, if ``x`` does not hold them all.
         """
         batch, n, _ = x.shape
         if padded is None:
@@ -336,10 +381,16 @@ class LinformerSelfAttention(nn.Module):
         mixed = [torch.bmm(part, x) for part in columns]  # EX, (batch, k, D)
         real = x.new_ones((batch, n), dtype=torch.bool) if token_mask is None else token_mask
         if bias_of(self.to_k) is not None or bias_of(self.to_v) is not None:
-            mixed += [torch.bmm(part, real[:, :, None].to(x.dtype)) for part in columns]  # E1, (batch, k, 1)
-        return mixed, [row_sums(matrix, real, self.rule, start) for matrix in matrices] if padded else []
+            mixed += [
+                torch.bmm(part, real[:, :, None].to(x.dtype)) for part in columns
+            ]  # E1, (batch, k, 1)
+        return mixed, [
+            row_sums(matrix, real, self.rule, start) for matrix in matrices
+        ] if padded else []
 
-    def _compress(self, mixed: list[Tensor], sums: list[RowSums]) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _compress(
+        self, mixed: list[Tensor], sums: list[RowSums]
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Make keys and values (batch, heads, k, d) of mixtures, and the logits of the rules for padding."""
         log_shares, matrices = None, 1 if self.f is None else 2
         if sums:
@@ -347,7 +398,9 @@ class LinformerSelfAttention(nn.Module):
             mixed = [rescaled(rows, scales[i % matrices]) for i, rows in enumerate(mixed)]
         heads = []
         for linear, i in ((self.to_k, 0), (self.to_v, matrices - 1)):
-            rows = linear(mixed[i])  # called as it is, so that hooks, adapters and quantized weights act
+            rows = linear(
+                mixed[i]
+            )  # called as it is, so that hooks, adapters and quantized weights act
             bias = bias_of(linear)
             if bias is not None:  # (EX)W + b becomes (EX)W + (E1)b
                 rows = rows + ((mixed[i + matrices] - 1) * bias).to(rows.dtype)
@@ -357,8 +410,12 @@ class LinformerSelfAttention(nn.Module):
     def _attend(self, x: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None) -> Tensor:
         """Attend from tokens (batch, n, D) to the mixtures, and mix the heads' results."""
         dropout = self.dropout if self.training else 0.0
-        heads = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(1, 2)
-        if is_exporting():  # the ONNX exporter writes attention out, and cannot view the transposed result as rows
+        heads = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(
+            1, 2
+        )
+        if (
+            is_exporting()
+        ):  # the ONNX exporter writes attention out, and cannot view the transposed result as rows
             heads = heads.clone(memory_format=torch.contiguous_format)
         out: Tensor = self.to_out(heads.flatten(2))
         return out
@@ -370,7 +427,12 @@ class LinformerSelfAttention(nn.Module):
         """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len, and set biases to zero."""
         generator = check_generator(generator)
         for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
-            nn.init.uniform_(linear.weight, -1 / math.sqrt(self.dim), 1 / math.sqrt(self.dim), generator=generator)
+            nn.init.uniform_(
+                linear.weight,
+                -1 / math.sqrt(self.dim),
+                1 / math.sqrt(self.dim),
+                generator=generator,
+            )
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
         for matrix in matrices:
@@ -382,16 +444,22 @@ class LinformerSelfAttention(nn.Module):
         if not isinstance(self.e, nn.Parameter):
             return None
         if start is not None and start.is_meta:
-            raise ValueError('rule must be "sum" or "norm" where a learned projection is on the meta device, got None')
+            raise ValueError(
+                'rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
+            )
         return "sum" if start is not None and bool((start >= 0).all()) else "norm"
 
     def _use_projection(self, projection: Tensor) -> None:
         if self.sharing != "key-value":
-            raise ValueError(f'sharing must be "key-value" where a projection is given, got "{self.sharing}"')
+            raise ValueError(
+                f'sharing must be "key-value" where a projection is given, got "{self.sharing}"'
+            )
         check_like("projection", projection, (self.k, self.max_len), "the layer", self.to_q.weight)
         if projection.requires_grad and not isinstance(projection, nn.Parameter):
             got = "one that was computed and has a gradient: the layer would not learn it"
-            raise ValueError(f"projection must be a Parameter or a tensor without gradient, got {got}")
+            raise ValueError(
+                f"projection must be a Parameter or a tensor without gradient, got {got}"
+            )
         if isinstance(projection, nn.Parameter):
             self.e = projection
         else:

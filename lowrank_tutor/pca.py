@@ -1,9 +1,9 @@
 """Find the axes that describe a cloud of points best, those along which it spreads most.
 
-Chapter ``book/02-svd-pca.md``. Letters: ``x`` (n, d) holds one point a row, ``z`` (n, k) their coordinates; ``k``, here
-``n_components`` as in scikit-learn, is the number of axes kept. PCA is the truncated SVD of the points after their mean
-is moved to the origin. Matrices are real, finite and non-empty; float32 is computed in float32, everything else in
-float64.
+Chapter ``book/02-svd-pca.md``. Letters: ``x`` (n, d) holds one point a row, ``z`` (n, k) their
+coordinates; ``k``, here ``n_components`` as in scikit-learn, is the number of axes kept. PCA is the
+truncated SVD of the points after their mean is moved to the origin. Matrices are real, finite and
+non-empty; float32 is computed in float32, everything else in float64.
 """
 
 from __future__ import annotations
@@ -41,33 +41,37 @@ _SAFE = 1e-5  # and used if the last variance kept is at least this share of the
 class PCA:
     r"""Principal component analysis, with scikit-learn's names and conventions.
 
-    $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along axis $i$ is $\sigma_i^2
-    / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720; Hotelling (1933), doi:10.1037/h0071325.
-    scikit-learn's ``clone`` copies it, and a ``Pipeline`` takes it as a step. Of its ``check_estimator``, eight checks
-    fail: six ask for other words in an error, one for a bad setting to pass until ``fit``, and one for arrays of
-    objects. There is no ``set_output``. For points that are sparse or come in parts, take scikit-learn's
-    ``TruncatedSVD`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``, then
-    ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`).
+    $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along
+    axis $i$ is $\sigma_i^2 / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720;
+    Hotelling (1933), doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline``
+    takes it as a step. Of its ``check_estimator``, eight checks fail: six ask for other words in an
+    error, one for a bad setting to pass until ``fit``, and one for arrays of objects. There is no
+    ``set_output``. For points that are sparse or come in parts, take scikit-learn's
+    ``TruncatedSVD`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``,
+    then ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`).
 
     Parameters
     ----------
     n_components : int, float or None
-        How many axes to keep, between 1 and ``min(n, d)``; or a share of the variance, above 0 and below 1, so that as
-        few axes as possible exceed it; or None for all.
+        How many axes to keep, between 1 and ``min(n, d)``; or a share of the variance, above 0 and
+        below 1, so that as few axes as possible exceed it; or None for all.
     whiten : bool
-        Whether to divide each coordinate by its standard deviation. Axes without spread are then refused.
+        Whether to divide each coordinate by its standard deviation. Axes without spread are then
+        refused.
 
     Attributes
     ----------
     mean_ : ndarray, shape (d,)
-        The mean point, in float64: rounded to float32, it could be off by more than the points spread.
+        The mean point, in float64: rounded to float32, it could be off by more than the points
+        spread.
     components_ : ndarray, shape (k, d)
         The axes, orthonormal rows, by falling variance; the largest entry of each is positive.
     explained_variance_, explained_variance_ratio_, singular_values_ : ndarray, shape (k,)
-        Variance along each axis, with divisor ``n - 1``; its share of the total (0 if all points coincide); and the
-        singular values of the centered points.
+        Variance along each axis, with divisor ``n - 1``; its share of the total (0 if all points
+        coincide); and the singular values of the centered points.
     feature_names_in_ : ndarray, shape (d,)
-        The names of the columns, if ``fit`` got a table: another table needs the same ones in the same order.
+        The names of the columns, if ``fit`` got a table: another table needs the same ones in the
+        same order.
 
     Examples
     --------
@@ -78,7 +82,10 @@ class PCA:
 
     @own_names(scale=_UNITS, standardize=_UNITS, center="the mean is always moved to the origin")
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
-        self.n_components, self.whiten = _check_components(n_components), check_bool(whiten, "whiten")
+        self.n_components, self.whiten = (
+            _check_components(n_components),
+            check_bool(whiten, "whiten"),
+        )
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s}{', whiten=True' * self.whiten})"
@@ -95,7 +102,10 @@ class PCA:
         n_components, whiten, *unknown = (self.get_params() | params).items()
         if unknown:
             raise ValueError(f"params must be n_components or whiten, got {unknown[0][0]}")
-        self.n_components, self.whiten = _check_components(n_components[1]), check_bool(whiten[1], "whiten")
+        self.n_components, self.whiten = (
+            _check_components(n_components[1]),
+            check_bool(whiten[1], "whiten"),
+        )
         return self
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
@@ -111,7 +121,9 @@ class PCA:
 
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
-        points = as_matrix(x, "x", ", and scikit-learn's TruncatedSVD takes it as it is, but does not center it")
+        points = as_matrix(
+            x, "x", ", and scikit-learn's TruncatedSVD takes it as it is, but does not center it"
+        )
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
@@ -122,14 +134,21 @@ class PCA:
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
         self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
         s, vt = _right_vectors(centered, self.n_components)
-        share = np.square(s.astype(np.float64) / (s[0] or 1))  # of the largest variance; all 0 where there is none
+        share = np.square(
+            s.astype(np.float64) / (s[0] or 1)
+        )  # of the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
         spread = int(np.count_nonzero(s > max(n, d) * np.finfo(s.dtype).eps * s[0]))
         if self.whiten and k > spread:
-            raise ValueError(f"n_components must be at most {spread}, the axes with spread, to whiten, got {k}")
+            raise ValueError(
+                f"n_components must be at most {spread}, the axes with spread, to whiten, got {k}"
+            )
         self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
-        self.explained_variance_ratio_, self.singular_values_ = share[:k].astype(s.dtype), s[:k].copy()
+        self.explained_variance_ratio_, self.singular_values_ = (
+            share[:k].astype(s.dtype),
+            s[:k].copy(),
+        )
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
         self._units = np.sqrt(self.explained_variance_) if self.whiten else np.ones(1, s.dtype)
         self.n_components_, self.n_features_in_, self._columns = k, d, names_of(x)
@@ -162,11 +181,13 @@ class PCA:
             raise ValueError(f"{self!r} must be fitted first: call fit(x), got no fit yet")
 
 
-def _right_vectors(a: FloatArray, wanted: int | float | None = None) -> tuple[FloatArray, FloatArray]:
+def _right_vectors(
+    a: FloatArray, wanted: int | float | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
 
-    With many rows they come from the scatter matrix ``a.T @ a``, in float64, which is faster, unless its squares hide a
-    value that is wanted.
+    With many rows they come from the scatter matrix ``a.T @ a``, in float64, which is faster,
+    unless its squares hide a value that is wanted.
     """
     if len(a) >= _TALL * a.shape[1] > 0:
         wider = a.astype(np.float64, copy=False)

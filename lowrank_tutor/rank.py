@@ -1,8 +1,8 @@
 """Count the directions of a matrix, and store it as two factors where that takes less memory.
 
-Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank, ``k`` a chosen rank; ``c`` (m, r) and
-``f`` (r, n) are its factors. Where ``a`` may be (..., m, n), a stack of matrices gives an array (...). Matrices are
-real, finite and non-empty.
+Chapter ``book/01-rank.md``. Letters: ``a`` (m, n) is the matrix, ``r`` its rank, ``k`` a chosen
+rank; ``c`` (m, r) and ``f`` (r, n) are its factors. Where ``a`` may be (..., m, n), a stack of
+matrices gives an array (...). Matrices are real, finite and non-empty.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
     if rtol is not None:
         return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
     original = np.asarray(a)
-    rounding: float = max(original.shape[-2:]) * float(np.finfo(np.float64).eps)  # the SVD's, in float64
+    rounding: float = max(original.shape[-2:]) * float(
+        np.finfo(np.float64).eps
+    )  # the SVD's, in float64
     if not is_short_float(original.dtype):
         return rounding
     # The entries' own rounding, twice.
@@ -64,11 +66,12 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
 def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
-    Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a question with a
-    tolerance: ``rtol``, at least 0 and below 1. By default it is ``max(m, n)`` times the machine epsilon of float64, in
-    which the SVD is found. For an array of float32 or float16, whose entries were rounded to that type, it is larger by
-    ``sqrt(min(m, n))`` of its epsilons, twice the most that this can move a singular value (Weyl's inequality).
-    Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
+    Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a
+    question with a tolerance: ``rtol``, at least 0 and below 1. By default it is ``max(m, n)``
+    times the machine epsilon of float64, in which the SVD is found. For an array of float32 or
+    float16, whose entries were rounded to that type, it is larger by ``sqrt(min(m, n))`` of its
+    epsilons, twice the most that this can move a singular value (Weyl's inequality). Source: Golub
+    and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
@@ -84,8 +87,8 @@ def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
 def stable_rank(a: ArrayLike) -> Any:
     r"""Count the directions by their weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
 
-    It changes continuously with the matrix and needs no tolerance. It lies between 1 and the rank, or is 0.
-    Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
+    It changes continuously with the matrix and needs no tolerance. It lies between 1 and the rank,
+    or is 0. Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
 
     >>> stable_rank([[2, 0], [0, 1]])
     1.25
@@ -98,10 +101,11 @@ def stable_rank(a: ArrayLike) -> Any:
 def effective_rank(s: ArrayLike) -> Any:
     r"""Count the directions by the entropy of their singular values ``s`` (r,), $\exp(-\sum_i x_i \ln x_i)$.
 
-    Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it reaches if and only if all
-    nonzero values are equal, and it is never below `stable_rank`, because weak directions count for more here. It is 0
-    if all values are zero. An array (..., r) of spectra gives an array, so pass the singular values, not the matrix.
-    Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO, 606-610.
+    Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it
+    reaches if and only if all nonzero values are equal, and it is never below `stable_rank`,
+    because weak directions count for more here. It is 0 if all values are zero. An array (..., r)
+    of spectra gives an array, so pass the singular values, not the matrix. Source: Roy and Vetterli
+    (2007), *The effective rank*, EUSIPCO, 606-610.
 
     >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
     (2.0, 1.889882)
@@ -117,9 +121,10 @@ def effective_rank(s: ArrayLike) -> Any:
 def _independent_columns(coordinates: FloatArray, least: float, floor: float) -> NDArray[np.intp]:
     """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
 
-    Each is the leftmost whose distance from the span of those before it is at least ``floor`` and the share ``least``
-    of its own length, so that the unit of a column does not matter. On ordinary matrices these are the columns of row
-    reduction by hand; avoided are columns that nearly depend on earlier ones, and what rounding leaves of zero columns.
+    Each is the leftmost whose distance from the span of those before it is at least ``floor`` and
+    the share ``least`` of its own length, so that the unit of a column does not matter. On ordinary
+    matrices these are the columns of row reduction by hand; avoided are columns that nearly depend
+    on earlier ones, and what rounding leaves of zero columns.
     """
     rest = coordinates.copy()
     own = np.linalg.norm(coordinates, axis=0)
@@ -136,17 +141,21 @@ def _independent_columns(coordinates: FloatArray, least: float, floor: float) ->
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
-@own_names(tol=_TOL, k="lr.svd.truncated_svd(a, k) takes it, and scipy.linalg.qr(a, pivoting=True)[2][:k] k columns")
+@own_names(
+    tol=_TOL,
+    k="lr.svd.truncated_svd(a, k) takes it, and scipy.linalg.qr(a, pivoting=True)[2][:k] k columns",
+)
 def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 
-    $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to right as in row
-    reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a column that nearly depends on earlier
-    ones, up to a thousandth of its length (in float16 a thirtieth or more), is skipped, because plain elimination would
-    divide by the small difference; and given ``rtol``, one closer to them than ``sqrt(rtol)`` times $\sigma_1$, unless
-    it is the farthest. The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product is only
-    close to ``a``, and :func:`lowrank_tutor.svd.best_rank_k` is closer.
-    Source: Strang and Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
+    $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to
+    right as in row reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a
+    column that nearly depends on earlier ones, up to a thousandth of its length (in float16 a
+    thirtieth or more), is skipped, because plain elimination would divide by the small difference;
+    and given ``rtol``, one closer to them than ``sqrt(rtol)`` times $\sigma_1$, unless it is the
+    farthest. The rank, 0 for a zero matrix, is `numerical_rank`. With a large ``rtol`` the product
+    is only close to ``a``, and :func:`lowrank_tutor.svd.best_rank_k` is closer. Source: Strang and
+    Moler (2022), *LU and CR elimination*, doi:10.1137/20M1358694.
 
     >>> c, f = rank_factorization([[1, 2, 3], [2, 4, 6], [3, 6, 9]])
     >>> c.ravel(), f.ravel()
@@ -159,8 +168,12 @@ def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactor
     matrix = original.astype(np.float64)
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     r = int(np.count_nonzero(s > tolerance * s[0]))
-    coordinates = s[:r, np.newaxis] * vt[:r]  # the columns of the matrix along u: only r numbers each
-    columns = _independent_columns(coordinates, max(1e-3, math.sqrt(tolerance)), math.sqrt(rtol or 0.0) * s[0])
+    coordinates = (
+        s[:r, np.newaxis] * vt[:r]
+    )  # the columns of the matrix along u: only r numbers each
+    columns = _independent_columns(
+        coordinates, max(1e-3, math.sqrt(tolerance)), math.sqrt(rtol or 0.0) * s[0]
+    )
     c = matrix[:, columns]
     f = np.linalg.solve(coordinates[:, columns], coordinates)
     # One refinement: whole numbers come out whole.
@@ -172,8 +185,9 @@ def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactor
 def storage(m: int, n: int, k: int) -> tuple[int, int]:
     """Count the numbers in an (m, n) matrix, ``m * n``, and in its two factors of rank ``k``, ``k * (m + n)``.
 
-    The counts are Python integers, exact at any size. The factors hold ``k**2`` more numbers than a matrix of rank
-    ``k`` has degrees of freedom, since ``(c @ h) @ (inv(h) @ f)`` is the same product for every invertible ``h``.
+    The counts are Python integers, exact at any size. The factors hold ``k**2`` more numbers than a
+    matrix of rank ``k`` has degrees of freedom, since ``(c @ h) @ (inv(h) @ f)`` is the same
+    product for every invertible ``h``.
 
     >>> storage(3, 3, 1)
     (9, 6)

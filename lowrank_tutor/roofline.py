@@ -1,19 +1,21 @@
 r"""Bound the time and memory of attention on a graphics card, and plan runs that fit.
 
-Page ``book/gpu.md``; ``measure.speed.linformer`` uses the same code. Queries, keys and values are given: ``batch``
-sequences of ``n`` tokens, ``heads`` heads, each of width ``d`` (a model is ``heads`` times ``d`` wide), in half
-precision, two bytes a number. With ``k``, keys and values are first mixed to k rows (Linformer, E = F), k at most n;
-without it attention is exact.
+Page ``book/gpu.md``; ``measure.speed.linformer`` uses the same code. Queries, keys and values are
+given: ``batch`` sequences of ``n`` tokens, ``heads`` heads, each of width ``d`` (a model is
+``heads`` times ``d`` wide), in half precision, two bytes a number. With ``k``, keys and values are
+first mixed to k rows (Linformer, E = F), k at most n; without it attention is exact.
 
-A card can do only so many operations a second, and move only so many bytes a second between memory and processors. Any
-program needs at least the larger of operations / (operations a second) and bytes / (bytes a second): the **roofline**.
-At best each input is read once and each output written once. Clear the cache before you compare a time with a floor.
+A card can do only so many operations a second, and move only so many bytes a second between memory
+and processors. Any program needs at least the larger of operations / (operations a second) and
+bytes / (bytes a second): the **roofline**. At best each input is read once and each output written
+once. Clear the cache before you compare a time with a floor.
 
-The peaks are those of the makers' datasheets, which were not read in the original. On 2026-11-22 (RTX 4090, RTX 5090
-and B200: 2026-11-25; RTX PRO 6000 and MI355X: 2026-11-27) each number was compared with the datasheet as others quote
-it (for A100, H100, V100 and L4 that is NVIDIA's own TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and
-computed again from the numbers of processors, their clock, and the width and clock of the memory
-(``tests/test_roofline.py``). Where the two differ, ``source`` says so.
+The peaks are those of the makers' datasheets, which were not read in the original. On 2026-11-22
+(RTX 4090, RTX 5090 and B200: 2026-11-25; RTX PRO 6000 and MI355X: 2026-11-27) each number was
+compared with the datasheet as others quote it (for A100, H100, V100 and L4 that is NVIDIA's own
+TensorRT-LLM, ``tensorrt_llm/auto_parallel/config.py``), and computed again from the numbers of
+processors, their clock, and the width and clock of the memory (``tests/test_roofline.py``). Where
+the two differ, ``source`` says so.
 """
 
 import itertools
@@ -29,7 +31,14 @@ with needed(__name__):
     import torch
     from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, check_size, own_names
+from lowrank_tutor._checks import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_real,
+    check_size,
+    own_names,
+)
 from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
@@ -40,8 +49,9 @@ __all__ = [
 
 ONE_HEAD = "d is the width of one head, dim // heads"
 HALF = 2  # bytes of a number in half precision
-# Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in float32, and a mask. They
-# were counted on a CPU, which takes the same steps; the other 3 leave room.
+# Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in
+# float32, and a mask. They were counted on a CPU, which takes the same steps; the other 3 leave
+# room.
 WRITTEN_OUT = 12
 MOST_LENGTHS = 1000  # a plan has no more
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
@@ -55,8 +65,9 @@ def _check_width(d: int) -> int:
 def gpu_named(name: str, memory: float) -> str | None:
     """Find a card in ``GPUS``; return None for any other, whose peaks may be higher.
 
-    ``torch.cuda.get_device_name()`` gives the name and ``torch.cuda.mem_get_info()[1]`` the bytes of memory, which tell
-    an A100 with 80 GB, whose memory is faster and which is not in the table, from the one with 40 GB.
+    ``torch.cuda.get_device_name()`` gives the name and ``torch.cuda.mem_get_info()[1]`` the bytes
+    of memory, which tell an A100 with 80 GB, whose memory is faster and which is not in the table,
+    from the one with 40 GB.
 
     >>> gpu_named("NVIDIA A100-SXM4-40GB", 42.4e9), gpu_named("NVIDIA A100-SXM4-80GB", 85e9)
     ('A100', None)
@@ -67,14 +78,19 @@ def gpu_named(name: str, memory: float) -> str | None:
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
     other = {"NVL", "D", "Laptop", "Max"} & set(words)
-    card = None if other else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
+    card = (
+        None
+        if other
+        else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
+    )
     return card if card is not None and memory <= 1.1 * GPUS[card].memory else None
 
 
 class Floor(NamedTuple):
     """The least time that a card can take, which wall sets it ("compute" or "memory"), and the counts behind it.
 
-    ``flops`` are the operations in the matrix products, ``moved_bytes`` what must be read or written at least.
+    ``flops`` are the operations in the matrix products, ``moved_bytes`` what must be read or
+    written at least.
     """
 
     seconds: float
@@ -84,14 +100,16 @@ class Floor(NamedTuple):
 
 
 @own_names(dim=ONE_HEAD)
-def gpu_floor(n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1) -> Floor:
+def gpu_floor(
+    n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1
+) -> Floor:
     r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS`` or a `Gpu` of your own.
 
-    With ``d``, at most 256, the width of one head, and D = ``heads`` times ``d``, exact attention takes $4 n^2 D$
-    operations and moves $4 n D$ numbers. Linformer takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers:
-    E is read, and the mixed keys and values are written and read again. Softmax is left out, which only lowers the
-    floor.
-    Source: Williams, Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
+    With ``d``, at most 256, the width of one head, and D = ``heads`` times ``d``, exact attention
+    takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer takes $8 n k D$ operations and
+    moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are written and
+    read again. Softmax is left out, which only lowers the floor. Source: Williams, Waterman and
+    Patterson (2009), "Roofline", Communications of the ACM 52(4).
 
     >>> exact = gpu_floor(16384, 64, 8, "T4")
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
@@ -128,7 +146,9 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1)
 
     while not pays(high):
         low, high = high, 2 * high
-    while high - low > 1:  # exact attention grows like n or n squared, Linformer like n: once it pays it always does
+    while (
+        high - low > 1
+    ):  # exact attention grows like n or n squared, Linformer like n: once it pays it always does
         middle = (low + high) // 2
         low, high = (low, middle) if pays(middle) else (middle, high)
     return high
@@ -137,7 +157,8 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1)
 def half_type(device: torch.device | str) -> torch.dtype:
     """Return the type to attend in: bfloat16 on a GPU from compute capability 8.0 on, else float16; float32 on a CPU.
 
-    Below 8.0 PyTorch's fused kernels do not take bfloat16, and attention in bfloat16 is written out.
+    Below 8.0 PyTorch's fused kernels do not take bfloat16, and attention in bfloat16 is written
+    out.
     """
     place = check_device(device)
     if place is None or place.type != "cuda":
@@ -148,13 +169,19 @@ def half_type(device: torch.device | str) -> torch.dtype:
 def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
     """Ask PyTorch which fused kernels, "flash" or "efficient", take these tensors (batch, heads, n, d) on their GPU.
 
-    Without any, the weights are written out. On a CPU, which has kernels of its own, the answer is empty.
+    Without any, the weights are written out. On a CPU, which has kernels of its own, the answer is
+    empty.
     """
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":
         return ()
-    asked = SDPAParams(q, each_head(k, q.shape[1]), each_head(v, q.shape[1]), None, 0.0, False, False)
-    answers = {"flash": can_use_flash_attention(asked), "efficient": can_use_efficient_attention(asked)}
+    asked = SDPAParams(
+        q, each_head(k, q.shape[1]), each_head(v, q.shape[1]), None, 0.0, False, False
+    )
+    answers = {
+        "flash": can_use_flash_attention(asked),
+        "efficient": can_use_efficient_attention(asked),
+    }
     return tuple(name for name, yes in answers.items() if yes)
 
 
@@ -173,10 +200,11 @@ def attention_bytes(
 
     ``d``, at most 256, is the width of one head, and a number takes two bytes.
 
-    With ``feedforward``, the width of the second half, return the peak of a whole encoder layer without gradients, its
-    parameters left out. The first half holds, beside attention, the tokens, their normalized copy and the result in
-    another order; the second half holds the tokens, their sum with attention, and n rows of that width before and after
-    the activation. The larger half counts.
+    With ``feedforward``, the width of the second half, return the peak of a whole encoder layer
+    without gradients, its parameters left out. The first half holds, beside attention, the tokens,
+    their normalized copy and the result in another order; the second half holds the tokens, their
+    sum with attention, and n rows of that width before and after the activation. The larger half
+    counts.
 
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
@@ -185,13 +213,21 @@ def attention_bytes(
     """
     n, d, heads = check_size(n, "n", bits=53), _check_width(d), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
-    rows = 4 * batch * heads * n * (HALF * d + 1)  # plus one float32 a query, the logarithm of its sum
+    rows = (
+        4 * batch * heads * n * (HALF * d + 1)
+    )  # plus one float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
-    attention = rows + mixed + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
+    attention = (
+        rows
+        + mixed
+        + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
+    )
     if feedforward is None:
         return attention
     width, row = heads * d, HALF * batch * n
-    return max(attention + 3 * row * width, 2 * row * (width + check_size(feedforward, "feedforward")))
+    return max(
+        attention + 3 * row * width, 2 * row * (width + check_size(feedforward, "feedforward"))
+    )
 
 
 class Trial(NamedTuple):
@@ -204,12 +240,18 @@ class Trial(NamedTuple):
 
 
 def trials(
-    lengths: Iterable[int], d: int, heads: int, k: int, *, free: float = math.inf, fused: bool = True
+    lengths: Iterable[int],
+    d: int,
+    heads: int,
+    k: int,
+    *,
+    free: float = math.inf,
+    fused: bool = True,
 ) -> list[Trial]:
     """Choose what to run at each length so that nothing asks for more than four fifths of the ``free`` bytes.
 
-    There are at most 1000 ``lengths``. ``torch.cuda.mem_get_info()[0]`` tells how many are free, `fused_backends`
-    whether attention is fused.
+    There are at most 1000 ``lengths``. ``torch.cuda.mem_get_info()[0]`` tells how many are free,
+    `fused_backends` whether attention is fused.
 
     >>> for trial in trials((4096, 16384), 64, 8, 256, free=15e9, fused=False):
     ...     print(trial.n, trial.exact, trial.note)
@@ -218,13 +260,21 @@ def trials(
     """
     k = check_size(k, "k")
     endless = isinstance(free, numbers.Real) and free == math.inf
-    room = RESERVE * (math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0))
+    room = RESERVE * (
+        math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0)
+    )
 
     def trial(n: int) -> Trial:
         n = check_size(n, "lengths", bits=53)
         ranks = {"exact attention": None, "Linformer": k}
-        needs = {name: attention_bytes(n, d, heads, k=rank, fused=fused) for name, rank in ranks.items()}
-        out = [f"{name} left out, it needs {size / 1e9:.1f} GB" for name, size in needs.items() if size > room]
+        needs = {
+            name: attention_bytes(n, d, heads, k=rank, fused=fused) for name, rank in ranks.items()
+        }
+        out = [
+            f"{name} left out, it needs {size / 1e9:.1f} GB"
+            for name, size in needs.items()
+            if size > room
+        ]
         note = f"n = {n}: {' and '.join(out)} of {room / 1e9:.1f} GB" if out else ""
         exact, linformer = (size <= room for size in needs.values())
         return Trial(n, exact, linformer, note)
@@ -232,7 +282,9 @@ def trials(
     try:
         wanted = list(itertools.islice(lengths, MOST_LENGTHS + 1))
     except (TypeError, RuntimeError):
-        raise TypeError(f"lengths must be integers, one after the other, got {type(lengths).__name__}") from None
+        raise TypeError(
+            f"lengths must be integers, one after the other, got {type(lengths).__name__}"
+        ) from None
     if len(wanted) > MOST_LENGTHS:
         raise ValueError(f"lengths must be at most {MOST_LENGTHS}, got more")
     return [trial(n) for n in wanted]

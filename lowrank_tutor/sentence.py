@@ -1,11 +1,13 @@
 """A sentence for chapters 5 to 7: six words with two numbers each, chosen by hand.
 
-The first number of a word says how strongly it names a creature, the second how strongly it says what happens. A word
-*asks for* its numbers times ``W_Q``: a word that says what happens asks who does it, twice as loudly as a creature asks
-what happens. It is *found by* its own numbers (``W_K``), and *gives* these numbers with the creature counted twice
-(``W_V``). Nobody trained these matrices; a model learns such numbers, and many more.
+The first number of a word says how strongly it names a creature, the second how strongly it says
+what happens. A word *asks for* its numbers times ``W_Q``: a word that says what happens asks who
+does it, twice as loudly as a creature asks what happens. It is *found by* its own numbers
+(``W_K``), and *gives* these numbers with the creature counted twice (``W_V``). Nobody trained these
+matrices; a model learns such numbers, and many more.
 
-``WORDS`` are the words, ``X`` (6, 2) their numbers, a row for each; ``W_Q``, ``W_K`` and ``W_V`` are (2, 2).
+``WORDS`` are the words, ``X`` (6, 2) their numbers, a row for each; ``W_Q``, ``W_K`` and ``W_V``
+are (2, 2).
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ W_V = ((2, 0), (0, 1))
 def attention(x: ArrayLike = X) -> tuple[FloatArray, FloatArray]:
     r"""Return the weights (n, n) with which words listen to each other, and what they give, (n, 2).
 
-    ``x`` (n, 2) are the numbers of the words. The weights are $P = \mathrm{softmax}(QK^\top / \sqrt 2)$, and $PV$ is
-    what the words hear.
+    ``x`` (n, 2) are the numbers of the words. The weights are $P = \mathrm{softmax}(QK^\top / \sqrt
+    2)$, and $PV$ is what the words hear.
 
     >>> attention()[0][WORDS.index("slept")].round(2)  # most to the cat
     array([0.  , 0.89, 0.  , 0.05, 0.  , 0.05])

@@ -1,14 +1,16 @@
 r"""Remember a sequence in a state of fixed size, or in a short past with means of what is older.
 
-Chapter ``book/10-states.md``. Keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a **state** S (d, d_v),
-which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed. The **delta rule** (Schlag, Irie and
-Schmidhuber 2021, arXiv:2102.11174) first takes out a share $\beta$ of what the state holds under the key, and a decay
-$a_t$ shrinks the old state: $S_t = (I - \beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$.
+Chapter ``book/10-states.md``. Keys ``k`` (n, d) and values ``v`` (n, d_v) are written into a
+**state** S (d, d_v), which a query reads as $S^\top q$. Adding $k v^\top$ keeps all pairs, mixed.
+The **delta rule** (Schlag, Irie and Schmidhuber 2021, arXiv:2102.11174) first takes out a share
+$\beta$ of what the state holds under the key, and a decay $a_t$ shrinks the old state: $S_t = (I -
+\beta_t k_t k_t^\top)\, a_t S_{t-1} + \beta_t k_t v_t^\top$.
 
-`delta_attention` and `window_attention` take ``q`` (batch, heads, n, d), ``k`` (batch, groups, n, d) and ``v`` (batch,
-groups, n, d_v), with as many groups as heads, or fewer that heads share. ``token_mask`` (batch, n) is **True for a real
-token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens do not count, whatever they hold. ``state`` is
-what earlier tokens left, as in ``attention``. Results have the type of ``k``; half precision is added up in float32.
+`delta_attention` and `window_attention` take ``q`` (batch, heads, n, d), ``k`` (batch, groups, n,
+d) and ``v`` (batch, groups, n, d_v), with as many groups as heads, or fewer that heads share.
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
+opposite. Hidden tokens do not count, whatever they hold. ``state`` is what earlier tokens left, as
+in ``attention``. Results have the type of ``k``; half precision is added up in float32.
 """
 
 import math
@@ -37,7 +39,15 @@ from lowrank_tutor._tensors import (
 )
 from lowrank_tutor.rank import numerical_rank
 
-__all__ = ["block_ranks", "causal_decay", "delta_attention", "linear_state", "recall_error", "window_attention", "wy"]
+__all__ = [
+    "block_ranks",
+    "causal_decay",
+    "delta_attention",
+    "linear_state",
+    "recall_error",
+    "window_attention",
+    "wy",
+]
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
@@ -60,7 +70,8 @@ def linear_state(
     decay : float or Tensor of n numbers, optional
         $a_t$, above 0 and at most 1: what is left of the state. By default all of it.
     delta : float or Tensor of n numbers, optional
-        $\beta_t$, between 0 and 2: the share that the delta rule replaces. By default $k_t v_t^\top$ is only added.
+        $\beta_t$, between 0 and 2: the share that the delta rule replaces. By default $k_t
+        v_t^\top$ is only added.
 
     Examples
     --------
@@ -77,7 +88,9 @@ def linear_state(
     state = k.new_zeros(k.shape[1], v.shape[1])
     for i in range(n):
         state = kept[i] * state
-        new = v[i] if share is None else share[i] * (v[i] - k[i] @ state)  # what the state holds is taken out
+        new = (
+            v[i] if share is None else share[i] * (v[i] - k[i] @ state)
+        )  # what the state holds is taken out
         state = state + torch.outer(k[i], new)
     return state.to(dtype)
 
@@ -85,8 +98,8 @@ def linear_state(
 def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float:
     r"""Return the relative error of the values that keys read from a state: $\|K S - V\|_F / \|V\|_F$.
 
-    ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the values that they
-    should read, not all zero.
+    ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the
+    values that they should read, not all zero.
 
     >>> import torch
     >>> k, v = torch.eye(2), torch.tensor([[3.0], [4.0]])
@@ -96,8 +109,12 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     k, v = _pairs(k, v)
     check_like("state", state, (k.shape[1], v.shape[1]), "k", k)
     check_not_meta("k", k)
-    k, v, state = (part.detach().to(torch.promote_types(k.dtype, torch.float32)) for part in (k, v, state))
-    unit = v.abs().amax() if v.numel() else v.new_zeros(())  # so that no square overflows or vanishes
+    k, v, state = (
+        part.detach().to(torch.promote_types(k.dtype, torch.float32)) for part in (k, v, state)
+    )
+    unit = (
+        v.abs().amax() if v.numel() else v.new_zeros(())
+    )  # so that no square overflows or vanishes
     if unit == 0:
         raise ValueError("v must be non-zero, got zeros: no error is relative to them")
     v, state = v / unit, state / unit
@@ -116,7 +133,9 @@ def delta_attention(
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
-@own_names(**ALWAYS, scale="queries are not scaled here: q * scale says the same, or q / d**0.5 for None")
+@own_names(
+    **ALWAYS, scale="queries are not scaled here: q * scale says the same, or q / d**0.5 for None"
+)
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -131,23 +150,25 @@ def delta_attention(
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     r"""Read a state that the delta rule writes, a chunk of tokens at a time; with decays, Gated DeltaNet and KDA.
 
-    Token t reads $S_t^\top q_t$, (batch, heads, n, d_v). Queries are not scaled and keys not normalized: with keys of
-    length 1 the rule erases. Where $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN, so
-    that is refused on a CPU. Within a chunk one triangular system gives what each token adds, and the rest is products
-    of matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; a decay
-    for each number of a key: Kimi Team 2025, arXiv:2510.26692). Chunks of any size give the same but for rounding.
+    Token t reads $S_t^\top q_t$, (batch, heads, n, d_v). Queries are not scaled and keys not
+    normalized: with keys of length 1 the rule erases. Where $\beta_t \|k_t\|^2$ is above 2, the
+    state grows, in the end to infinity and NaN, so that is refused on a CPU. Within a chunk one
+    triangular system gives what each token adds, and the rest is products of matrices (Yang et al.
+    2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; a decay for
+    each number of a key: Kimi Team 2025, arXiv:2510.26692). Chunks of any size give the same but
+    for rounding.
 
     Parameters
     ----------
     beta : Tensor, shape (batch, groups, n)
-        Shares, between 0 and 2. Others are refused on a CPU; on other devices a look would make the device wait.
-        Beside half precision they may be in float32, and so may the decays.
+        Shares, between 0 and 2. Others are refused on a CPU; on other devices a look would make the
+        device wait. Beside half precision they may be in float32, and so may the decays.
     log_decay : Tensor, shape (batch, groups, n) or (batch, groups, n, d), optional
-        $\ln a_t$, at most 0, checked likewise: one for the whole state or one for each of its d rows. After $-\infty$
-        nothing is left of what came before. By default nothing decays.
+        $\ln a_t$, at most 0, checked likewise: one for the whole state or one for each of its d
+        rows. After $-\infty$ nothing is left of what came before. By default nothing decays.
     chunk : int
-        Tokens in a chunk, at least 1. With 1 it is the recurrence itself. A decay for each number takes memory for
-        chunk times d numbers a token.
+        Tokens in a chunk, at least 1. With 1 it is the recurrence itself. A decay for each number
+        takes memory for chunk times d numbers a token.
     state : Tensor, shape (batch, groups, d, d_v), optional
         What earlier tokens left, by default zeros.
     token_mask : bool Tensor, shape (batch, n), optional
@@ -171,7 +192,9 @@ def delta_attention(
         log_decay = torch.zeros_like(beta)
     else:
         each = check_plain("log_decay", log_decay).ndim == 4
-        log_decay = _rate("log_decay", log_decay, LOG, k, token_mask, tuple(k.shape[: 4 if each else 3]))
+        log_decay = _rate(
+            "log_decay", log_decay, LOG, k, token_mask, tuple(k.shape[: 4 if each else 3])
+        )
     if state is None:
         state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
     check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3]))
@@ -182,11 +205,18 @@ def delta_attention(
     k, v, dtype = zero_hidden(k, token_mask), zero_hidden(v, token_mask), q.dtype
     wide = torch.promote_types(dtype, torch.float32)
     with without_autocast(q.device):
-        q, k, v, beta, log_decay, state = (part.to(wide) for part in (q, k, v, beta, log_decay, state))
-        _in_range("beta times the squared length of its key", beta[..., 0] * k.square().sum(dim=3), GROWTH)
+        q, k, v, beta, log_decay, state = (
+            part.to(wide) for part in (q, k, v, beta, log_decay, state)
+        )
+        _in_range(
+            "beta times the squared length of its key", beta[..., 0] * k.square().sum(dim=3), GROWTH
+        )
         outputs = []
-        # Split once: the gradient of a slice is as long as the whole, and every chunk would have its own.
-        for tokens in zip(*(torch.split(part, chunk, dim=2) for part in (q, k, v, beta, log_decay)), strict=True):
+        # Split once: the gradient of a slice is as long as the whole, and every chunk would have
+        # its own.
+        for tokens in zip(
+            *(torch.split(part, chunk, dim=2) for part in (q, k, v, beta, log_decay)), strict=True
+        ):
             out, state = _chunk(state, *tokens)
             outputs.append(out)
     out = torch.cat(outputs, dim=2).to(dtype)
@@ -194,12 +224,19 @@ def delta_attention(
 
 
 def _chunk(
-    state: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, log_decay: torch.Tensor
+    state: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    beta: torch.Tensor,
+    log_decay: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Read and write a chunk of tokens at once: one triangular system gives what is written, all $\tilde v_t$."""
-    # For each pair of tokens the logarithms between them are added up: a difference of two sums from the start would
-    # lose its digits after a strong decay, and be NaN after one of -inf.
-    later = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril(-1)[:, :, None]
+    # For each pair of tokens the logarithms between them are added up: a difference of two sums
+    # from the start would lose its digits after a strong decay, and be NaN after one of -inf.
+    later = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril(-1)[
+        :, :, None
+    ]
     between = torch.where(later, log_decay[:, :, :, None], 0).cumsum(dim=2)
     ratios = between.exp()  # what is left at token i of what token j wrote, (b, g, c, c, 1 or d)
     left = log_decay.cumsum(dim=2).exp()  # and of the state before the chunk, (b, g, c, 1 or d)
@@ -207,8 +244,12 @@ def _chunk(
     new = beta * (v - (left * k) @ state)
     written = torch.linalg.solve_triangular(system, new, upper=False, unitriangular=True)
     kept = left[:, :, -1, :, None] * state + (ratios[:, :, -1] * k).mT @ written
-    q = q.reshape(*k.shape[:2], q.shape[1] // max(k.shape[1], 1), *k.shape[2:])  # (b, g, heads of a group, c, d)
-    left, state, ratios, k, written = (part[:, :, None] for part in (left, state, ratios, k, written))
+    q = q.reshape(
+        *k.shape[:2], q.shape[1] // max(k.shape[1], 1), *k.shape[2:]
+    )  # (b, g, heads of a group, c, d)
+    left, state, ratios, k, written = (
+        part[:, :, None] for part in (left, state, ratios, k, written)
+    )
     out = (left * q) @ state + _products(q, k, ratios).tril() @ written
     return out.flatten(1, 2), kept
 
@@ -224,11 +265,11 @@ def _products(x: torch.Tensor, y: torch.Tensor, ratios: torch.Tensor) -> torch.T
 def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Write a product of n factors $I - \beta_t k_t k_t^\top$, the last on the left, as $I - K^\top Y$.
 
-    The vectors are the rows of ``k`` (n, d), and ``beta`` (n,) are any numbers. $Y = T K$, where T is the inverse of
-    $I$ plus the part of $\operatorname{diag}(\beta) K K^\top$ strictly below its diagonal, times
-    $\operatorname{diag}(\beta)$ (Bischof and Van Loan 1987, doi:10.1137/0908009; in attention Yang et al. 2024,
-    arXiv:2406.06484). It returns ``y`` (n, d), with which the product is ``I - k.T @ y``, and ``t`` (n, n), lower
-    triangular.
+    The vectors are the rows of ``k`` (n, d), and ``beta`` (n,) are any numbers. $Y = T K$, where T
+    is the inverse of $I$ plus the part of $\operatorname{diag}(\beta) K K^\top$ strictly below its
+    diagonal, times $\operatorname{diag}(\beta)$ (Bischof and Van Loan 1987, doi:10.1137/0908009; in
+    attention Yang et al. 2024, arXiv:2406.06484). It returns ``y`` (n, d), with which the product
+    is ``I - k.T @ y``, and ``t`` (n, n), lower triangular.
 
     >>> import torch
     >>> y, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
@@ -248,8 +289,9 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
 def causal_decay(a: torch.Tensor) -> torch.Tensor:
     r"""Write a recurrence as a matrix: $L_{ij} = a_{j+1} \cdots a_i$ is left at time i of what was written at time j.
 
-    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks below it have rank at
-    most 1 (Dao and Gu 2024, arXiv:2405.21060). The decays ``a`` (n,) are any numbers; the first is never used.
+    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks
+    below it have rank at most 1 (Dao and Gu 2024, arXiv:2405.21060). The decays ``a`` (n,) are any
+    numbers; the first is never used.
 
     >>> import torch
     >>> causal_decay(torch.tensor([1, 2, 1, 3])).tolist()
@@ -265,9 +307,9 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
 def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     """Return the rank of each block below the diagonal: rows from i on, columns before i, for i from 1 to n - 1.
 
-    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d. ``m`` (n, n)
-    is real and finite, of at least two rows. Singular values below the share ``rtol`` of the block's largest are zero,
-    by default as in ``rank.numerical_rank``.
+    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at
+    most d. ``m`` (n, n) is real and finite, of at least two rows. Singular values below the share
+    ``rtol`` of the block's largest are zero, by default as in ``rank.numerical_rank``.
 
     >>> import torch
     >>> block_ranks(causal_decay(torch.tensor([1.0, 2.0, 1.0, 3.0])))
@@ -314,30 +356,33 @@ def window_attention(
 ) -> torch.Tensor | tuple[torch.Tensor, State]:
     r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time; never to later ones.
 
-    Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among them, as they are, and
-    the up to ``m - 1`` tokens before these whose group reaches into them. Of each earlier group it sees the mean key
-    and the mean value: Linformer with averages, made causal. With m = 1 it is exact causal attention, whatever the
-    window: the mean of one token is that token. The result is (batch, heads, n_queries, d_v); a query that sees no real
-    token gives zero.
+    Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among
+    them, as they are, and the up to ``m - 1`` tokens before these whose group reaches into them. Of
+    each earlier group it sees the mean key and the mean value: Linformer with averages, made
+    causal. With m = 1 it is exact causal attention, whatever the window: the mean of one token is
+    that token. The result is (batch, heads, n_queries, d_v); a query that sees no real token gives
+    zero.
 
-    A hidden token keeps its place in its group and in the window. So padding before a sequence changes no result if its
-    length is a multiple of ``m``, and otherwise other tokens share a mean; padding after a sequence changes none. For a
-    window to both sides, or tokens that see all and are seen by all, use PyTorch's FlexAttention, as the page
-    ``book/use-linformer.md`` does.
+    A hidden token keeps its place in its group and in the window. So padding before a sequence
+    changes no result if its length is a multiple of ``m``, and otherwise other tokens share a mean;
+    padding after a sequence changes none. For a window to both sides, or tokens that see all and
+    are seen by all, use PyTorch's FlexAttention, as the page ``book/use-linformer.md`` does.
 
     Parameters
     ----------
     q : Tensor, shape (batch, heads, n_queries, d)
         Queries of all tokens or, where the keys come from a cache, of the last ones.
     window, m : int
-        Number of last tokens that are always exact, and tokens in a group; both are needed, and at least 1.
+        Number of last tokens that are always exact, and tokens in a group; both are needed, and at
+        least 1.
     votes : bool
-        Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it weighs as much as they
-        would with its key; otherwise it weighs like one token.
+        Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it
+        weighs as much as they would with its key; otherwise it weighs like one token.
     state : tuple of Tensor, optional
-        What earlier tokens left, with the same ``window`` and ``m``: the key and the value of each group of tokens that
-        is seen as a mean from now on, and which of its tokens are real; the key and the value of each later token, and
-        whether it is real. These groups and tokens are the third axis.
+        What earlier tokens left, with the same ``window`` and ``m``: the key and the value of each
+        group of tokens that is seen as a mean from now on, and which of its tokens are real; the
+        key and the value of each later token, and whether it is real. These groups and tokens are
+        the third axis.
     return_state : bool
         Whether to return the new state beside the output.
 
@@ -376,16 +421,22 @@ def window_attention(
         means, tokens = parts[:3], _joined(parts[3:], tokens)
     k, v, real = tokens
     means = _joined(means, _groups(k, v, real, m))
-    keys, values, counted = means  # (batch, groups, n // m, d), (batch, groups, n // m, d_v), (batch, 1, n // m, m)
+    keys, values, counted = (
+        means  # (batch, groups, n // m, d), (batch, groups, n // m, d_v), (batch, 1, n // m, m)
+    )
     log_votes = counted[:, 0].sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
     log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
     outputs = []
     start_of_queries = past + n - q.shape[2]
     for begin in range(start_of_queries, past + n, BLOCK):
         end = min(begin + BLOCK, past + n)
-        first, last = (_averaged(query, window, m) // m for query in (begin, end - 1))  # groups that a query may use
+        first, last = (
+            _averaged(query, window, m) // m for query in (begin, end - 1)
+        )  # groups that a query may use
         near = slice(first * m - start, end - start)
-        added = _added(begin, end, first, last, window, m, log_votes, real[:, 0, near, 0])  # (batch, 1, queries, seen)
+        added = _added(
+            begin, end, first, last, window, m, log_votes, real[:, 0, near, 0]
+        )  # (batch, 1, queries, seen)
         seen_keys = torch.cat([keys[:, :, :last], k[:, :, near]], dim=2)
         seen_values = torch.cat([values[:, :, :last], v[:, :, near]], dim=2)
         queries = q[:, :, begin - start_of_queries : end - start_of_queries]
@@ -394,7 +445,10 @@ def window_attention(
     if not return_state:
         return out
     cut = _averaged(past + n, window, m)
-    return out, (*(part[:, :, : cut // m] for part in means), *(part[:, :, cut - start :] for part in tokens))
+    return out, (
+        *(part[:, :, : cut // m] for part in means),
+        *(part[:, :, cut - start :] for part in tokens),
+    )
 
 
 def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -403,7 +457,9 @@ def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     check_like("v", v, (k.shape[0], "d_v"), "k", k)
     check_floating("k", k)
     if k.numel() == 0:
-        raise ValueError(f"k must hold at least one key of at least one number, got shape {shape_of(k)}")
+        raise ValueError(
+            f"k must hold at least one key of at least one number, got shape {shape_of(k)}"
+        )
     return k, v
 
 
@@ -413,12 +469,21 @@ def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -
         check_like(name, value, (k.shape[0],), "k", k)
         return _in_range(name, value, rule)
     number = check_real(value, name, rule, -math.inf)
-    _in_range(name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule)  # before it is rounded
-    return torch.full((k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device)
+    _in_range(
+        name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule
+    )  # before it is rounded
+    return torch.full(
+        (k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device
+    )
 
 
 def _rate(
-    name: str, value: torch.Tensor, rule: str, k: torch.Tensor, token_mask: torch.Tensor | None, axes: tuple[int, ...]
+    name: str,
+    value: torch.Tensor,
+    rule: str,
+    k: torch.Tensor,
+    token_mask: torch.Tensor | None,
+    axes: tuple[int, ...],
 ) -> torch.Tensor:
     """Check shares or decays of real tokens, and return them with 0 for hidden ones, (batch, groups, n, width)."""
     wide = torch.promote_types(k.dtype, torch.float32)
@@ -426,15 +491,27 @@ def _rate(
     way = ": heads come before tokens, in q, k, and v too (.transpose(1, 2) brings them there)"
     value = check_like(name, value, axes, "k", like, way)
     value = value[..., None] if value.ndim == 3 else value
-    return _in_range(name, value if token_mask is None else value.masked_fill(~token_mask[:, None, :, None], 0), rule)
+    return _in_range(
+        name,
+        value if token_mask is None else value.masked_fill(~token_mask[:, None, :, None], 0),
+        rule,
+    )
 
 
 def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
     """Refuse numbers outside their range where they can be looked at: on a CPU, not while compiling or in vmap."""
     if value.device.type == "cpu" and not (torch.compiler.is_compiling() or is_transformed()):
         found = value.detach()
-        shares, grows = (found >= 0) & (found <= 2), found <= 2.05  # half precision rounds the length of a key
-        allowed = {DECAY: (found > 0) & (found <= 1), SHARE: shares, LOG: found <= 0, GROWTH: grows}[rule]
+        shares, grows = (
+            (found >= 0) & (found <= 2),
+            found <= 2.05,
+        )  # half precision rounds the length of a key
+        allowed = {
+            DECAY: (found > 0) & (found <= 1),
+            SHARE: shares,
+            LOG: found <= 0,
+            GROWTH: grows,
+        }[rule]
         if not bool(allowed.all()):  # written so that NaN fails
             raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
     return value
@@ -449,7 +526,9 @@ def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.
     """Put tokens after older ones, if there are any."""
     if not older:
         return newer
-    return [torch.cat([old.to(new.dtype), new], dim=2) for old, new in zip(older, newer, strict=True)]
+    return [
+        torch.cat([old.to(new.dtype), new], dim=2) for old, new in zip(older, newer, strict=True)
+    ]
 
 
 def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> list[torch.Tensor]:
@@ -460,16 +539,26 @@ def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> lis
         return part[:, :, :whole].reshape(*part.shape[:2], whole // m, m, part.shape[3])
 
     real = split(real)
-    shares = real.to(k.dtype) / real.sum(dim=3, keepdim=True).clamp(min=1)  # before the sum, which could overflow
+    shares = real.to(k.dtype) / real.sum(dim=3, keepdim=True).clamp(
+        min=1
+    )  # before the sum, which could overflow
     return [*((shares * split(part)).sum(dim=3) for part in (k, v)), real[..., 0]]
 
 
 def _added(
-    start: int, end: int, first: int, last: int, window: int, m: int, log_votes: torch.Tensor, real: torch.Tensor
+    start: int,
+    end: int,
+    first: int,
+    last: int,
+    window: int,
+    m: int,
+    log_votes: torch.Tensor,
+    real: torch.Tensor,
 ) -> torch.Tensor:
     """Build what is added to the logits of queries start .. end - 1: votes of groups, -inf where they may not look.
 
-    Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on, of which some are ``real``.
+    Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on, of which
+    some are ``real``.
     """
     device = log_votes.device
     queries = torch.arange(start, end, device=device)[:, None]
@@ -483,7 +572,9 @@ def _added(
     return torch.cat([added_far, added_near], dim=2)[:, None]
 
 
-def _attend_added(q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
+def _attend_added(
+    q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor
+) -> torch.Tensor:
     """Attend with something added to the logits; where that hides all, the result is zero, not NaN."""
     empty = (added == -math.inf).all(dim=3, keepdim=True)
     mask = added.masked_fill(empty, 0).to(q.dtype)

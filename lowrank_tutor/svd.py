@@ -1,9 +1,10 @@
 """Keep the k strongest directions of a matrix, and predict the error from its spectrum.
 
-Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular values, largest
-first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or "spectral". Where ``a`` may be
-(..., m, n), a stack of matrices gives the results of its matrices, stacked. Arrays are real, finite and non-empty; a
-spectrum is non-negative and never rises. Float32 is factored in float32, everything else in float64.
+Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular
+values, largest first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or
+"spectral". Where ``a`` may be (..., m, n), a stack of matrices gives the results of its matrices,
+stacked. Arrays are real, finite and non-empty; a spectrum is non-negative and never rises. Float32
+is factored in float32, everything else in float64.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ _SHAPE = dict.fromkeys("mn", "s = np.linalg.svd(a, compute_uv=False), and m, n =
 class SVDResult(NamedTuple):
     """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
 
-    The columns of ``u`` (..., m, k) and the rows of ``vt`` (..., k, n) are orthonormal, and ``s`` (..., k) falls. The
-    largest entry of each column of ``u`` is positive; of equally large ones, the first.
+    The columns of ``u`` (..., m, k) and the rows of ``vt`` (..., k, n) are orthonormal, and ``s``
+    (..., k) falls. The largest entry of each column of ``u`` is positive; of equally large ones,
+    the first.
     """
 
     u: FloatArray
@@ -55,8 +57,8 @@ class SVDResult(NamedTuple):
 def fix_signs(vectors: ArrayLike) -> FloatArray:
     """Return the sign (1 or -1) for each column of ``vectors`` (..., m, k) that makes its largest entry positive.
 
-    A singular pair may be negated as a whole, and this picks one of the two. Among entries that agree to half their
-    digits the first decides, so that rounding cannot.
+    A singular pair may be negated as a whole, and this picks one of the two. Among entries that
+    agree to half their digits the first decides, so that rounding cannot.
     """
     return _signs_of(as_matrices(vectors, "vectors"))
 
@@ -64,7 +66,9 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
 def _signs_of(columns: FloatArray) -> FloatArray:
     """Return what `fix_signs` does, for columns of any length."""
     size = np.abs(columns)
-    nearly_largest = size >= size.max(axis=-2, keepdims=True) * (1 - math.sqrt(np.finfo(columns.dtype).eps))
+    nearly_largest = size >= size.max(axis=-2, keepdims=True) * (
+        1 - math.sqrt(np.finfo(columns.dtype).eps)
+    )
     first = np.argmax(nearly_largest, axis=-2, keepdims=True)
     largest = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
     signs: FloatArray = np.where(largest < 0, -1, 1).astype(columns.dtype)
@@ -74,7 +78,11 @@ def _signs_of(columns: FloatArray) -> FloatArray:
 def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
     """Copy the first ``k`` triplets, so that the rest can be freed, and fix their signs."""
     signs = _signs_of(u[..., :k])
-    return SVDResult(u[..., :k] * signs[..., np.newaxis, :], s[..., :k].copy(), vt[..., :k, :] * signs[..., np.newaxis])
+    return SVDResult(
+        u[..., :k] * signs[..., np.newaxis, :],
+        s[..., :k].copy(),
+        vt[..., :k, :] * signs[..., np.newaxis],
+    )
 
 
 @own_names()
@@ -89,12 +97,20 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     """
     matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
     *stack, m, n = matrix.shape
-    pixels = np.asarray(a).dtype == np.uint8 or (len(stack) == 1 and min(*stack, m) > 8 and matrix.min() >= 0)
+    pixels = np.asarray(a).dtype == np.uint8 or (
+        len(stack) == 1 and min(*stack, m) > 8 and matrix.min() >= 0
+    )
     if stack and n in (3, 4) and pixels:
         way = "move its colors first, np.moveaxis(a, 2, 0); if they are matrices, cut each alone"
-        raise ValueError(f"a must be a stack of matrices, got what looks like an image of shape {matrix.shape}: {way}")
+        raise ValueError(
+            f"a must be a stack of matrices, got what looks like an image of shape {matrix.shape}: {way}"
+        )
     # Who takes a color image of floats for one matrix learns from the message how it was read.
-    bound = f"min(m, n) of each of {math.prod(stack)} matrices of shape {m, n}" if stack else "min(m, n)"
+    bound = (
+        f"min(m, n) of each of {math.prod(stack)} matrices of shape {m, n}"
+        if stack
+        else "min(m, n)"
+    )
     rank = check_integer(k, "k", 1, min(m, n), bound)
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
@@ -104,8 +120,9 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
     The result is closest in the Frobenius norm, the spectral norm, and every other norm that
-    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k > \sigma_{k+1}$.
-    Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960), doi:10.1093/qmath/11.1.50.
+    depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k >
+    \sigma_{k+1}$. Sources: Eckart and Young (1936), doi:10.1007/BF02288367; Mirsky (1960),
+    doi:10.1093/qmath/11.1.50.
 
     >>> best_rank_k([[3, 0], [0, 1]], k=1).tolist()
     [[3.0, 0.0], [0.0, 0.0]]
@@ -118,8 +135,8 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
 def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
-    It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral norm, for ``k`` from 0
-    to ``len(s)``. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
+    It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral
+    norm, for ``k`` from 0 to ``len(s)``. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
 
     >>> tail_error([3.0, 2.0, 1.0], k=1), tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
     (2.23606797749979, 2.0)
@@ -134,14 +151,19 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
 def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> Any:
     r"""Return the error of an approximation as a fraction of what it approximates, $\|\tilde A - A\| / \|A\|$.
 
-    The result is a float for two matrices of one shape, and an array (...) for two stacks of shape (..., m, n). No
-    matrix of ``exact`` may be zero. A zero matrix as ``approx`` has the error 1.
+    The result is a float for two matrices of one shape, and an array (...) for two stacks of shape
+    (..., m, n). No matrix of ``exact`` may be zero. A zero matrix as ``approx`` has the error 1.
 
     >>> relative_error([[3, 0], [0, 0]], [[3, 0], [0, 4]])
     0.8
     """
-    guess, truth = as_matrices(approx, "approx", np.float64), as_matrices(exact, "exact", np.float64)
-    order: Literal["fro", 2] = "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
+    guess, truth = (
+        as_matrices(approx, "approx", np.float64),
+        as_matrices(exact, "exact", np.float64),
+    )
+    order: Literal["fro", 2] = (
+        "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
+    )
     if guess.shape != truth.shape:
         raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
     if not truth.any(axis=(-2, -1)).all():
@@ -154,8 +176,8 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
 def _apart(y: FloatArray) -> FloatArray:
     """Return columns (m, b) with the span of ``y`` that are far from parallel, so that a product blurs none of them.
 
-    Cholesky's factor of the small ``y.T @ y`` does this several times faster than QR. It need not exist where columns
-    are nearly dependent; there QR serves.
+    Cholesky's factor of the small ``y.T @ y`` does this several times faster than QR. It need not
+    exist where columns are nearly dependent; there QR serves.
     """
     y = y / (np.abs(y).max() or 1)  # so that squares neither overflow nor vanish
     try:
@@ -175,19 +197,21 @@ def randomized_svd(
 ) -> SVDResult:
     r"""Approximate the ``k`` largest singular values and their vectors, from a few products of the matrix.
 
-    A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back, $(AA^\top)^t Ag$, with
-    $t$ = ``power_iterations``, and the matrix is projected onto an orthonormal basis $Q$ of the result. The SVD of the
-    small $Q^\top A$ then gives that of $QQ^\top A \approx A$. By default $t$ is 8, or 5 if ``k`` is at least a tenth of
-    the shorter side, and 4 from a fifth on. Where the block would be as wide as that side, the result is exact up to
+    A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back,
+    $(AA^\top)^t Ag$, with $t$ = ``power_iterations``, and the matrix is projected onto an
+    orthonormal basis $Q$ of the result. The SVD of the small $Q^\top A$ then gives that of $QQ^\top
+    A \approx A$. By default $t$ is 8, or 5 if ``k`` is at least a tenth of the shorter side, and 4
+    from a fifth on. Where the block would be as wide as that side, the result is exact up to
     rounding.
 
     Whatever is drawn, the vectors are orthonormal, no singular value exceeds the exact one, and
-    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i \sigma_i^2$ with the values returned, all up to rounding. ``rng``, a
-    generator or a seed, draws the block.
+    $\|A - \tilde A\|_F^2 = \|A\|_F^2 - \sum_i \sigma_i^2$ with the values returned, all up to
+    rounding. ``rng``, a generator or a seed, draws the block.
 
-    The function needs only ``2 (t + 1)`` products of ``a`` with such blocks, so a sparse matrix of SciPy stays sparse,
-    and a matrix too large to write down can be a ``scipy.sparse.linalg.LinearOperator``, or any object that has
-    ``matmat``, ``rmatmat`` and ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
+    The function needs only ``2 (t + 1)`` products of ``a`` with such blocks, so a sparse matrix of
+    SciPy stays sparse, and a matrix too large to write down can be a
+    ``scipy.sparse.linalg.LinearOperator``, or any object that has ``matmat``, ``rmatmat`` and
+    ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
 
     Source: Halko, Martinsson, and Tropp (2011), doi:10.1137/090771806, algorithms 4.4 and 5.1.
 
@@ -201,7 +225,11 @@ def randomized_svd(
     rank, short = check_rank(k, matrix.shape), min(matrix.shape)
     block = rank + check_integer(oversample, "oversample", 0)
     usual = 8 if 10 * rank < short else 5 if 5 * rank < short else 4
-    passes = usual if power_iterations is None else check_integer(power_iterations, "power_iterations", 0)
+    passes = (
+        usual
+        if power_iterations is None
+        else check_integer(power_iterations, "power_iterations", 0)
+    )
     generator = check_rng(rng)
     wide = matrix.shape[0] < matrix.shape[1]
     tall = matrix.T if wide else matrix  # the block is drawn on the short side
@@ -222,8 +250,9 @@ def _marchenko_pastur_median(beta: float) -> float:
     r"""Return the median of the Marchenko-Pastur law, the limit of squared singular values of noise, for ``beta``.
 
     With $t = 1 + \beta - 2\sqrt\beta \cos\theta$ the distribution function is
-    $\left(\beta\theta + \sqrt\beta \sin\theta - (1 - \beta)\varphi\right) / (\pi\beta)$, where $\varphi$ is the
-    angle of $1 / (1 - \sqrt\beta e^{i\theta})$. Bisection in $\theta$ is exact to the last digits.
+    $\left(\beta\theta + \sqrt\beta \sin\theta - (1 - \beta)\varphi\right) / (\pi\beta)$, where
+    $\varphi$ is the angle of $1 / (1 - \sqrt\beta e^{i\theta})$. Bisection in $\theta$ is exact to
+    the last digits.
     """
     r = math.sqrt(beta)
     low, high = 0.0, math.pi
@@ -243,29 +272,34 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
 
     For independent normal noise of standard deviation ``noise`` in every entry, and with
     $\beta = \min(m, n) / \max(m, n)$, it is $x \sqrt{\max(m, n)} \cdot \mathrm{noise}$, where
-    $x^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. In the limit of growing m and n,
-    at a fixed ratio and rank, with singular values of the signal that grow like those of the noise, no other fixed
-    threshold has a smaller mean squared error. ``noise`` is at least 0 and below 1e75. If it is None, the threshold is
-    $x / \sqrt{y} \cdot \mathrm{median}(s)$, where $y$ is the median of the Marchenko-Pastur law for $\beta$; this
-    supposes that the rank is well below half of ``min(m, n)``. ``s`` must hold all singular values.
-    Source: Gavish and Donoho (2014), doi:10.1109/TIT.2014.2323359.
+    $x^2 = 2(\beta + 1) + 8\beta / (\beta + 1 + \sqrt{\beta^2 + 14\beta + 1})$. In the limit of
+    growing m and n, at a fixed ratio and rank, with singular values of the signal that grow like
+    those of the noise, no other fixed threshold has a smaller mean squared error. ``noise`` is at
+    least 0 and below 1e75. If it is None, the threshold is $x / \sqrt{y} \cdot \mathrm{median}(s)$,
+    where $y$ is the median of the Marchenko-Pastur law for $\beta$; this supposes that the rank is
+    well below half of ``min(m, n)``. ``s`` must hold all singular values. Source: Gavish and Donoho
+    (2014), doi:10.1109/TIT.2014.2323359.
 
     >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
     2.0
     """
     beta, unit = _noise_unit(s, m, n, noise)
-    return math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1))) * unit
+    return (
+        math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1)))
+        * unit
+    )
 
 
 @own_names(**_SHAPE)
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
 
-    A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a cut should keep
-    only what is above the somewhat higher `hard_threshold`. The arguments, what is assumed of the noise, and how its
-    standard deviation $\nu$ follows from the median of ``s`` where ``noise`` is None, are the same there. The edge is a
-    limit for growing m and n: the largest value of a finite matrix of noise lies a little above or below it.
-    Source: Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
+    A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a
+    cut should keep only what is above the somewhat higher `hard_threshold`. The arguments, what is
+    assumed of the noise, and how its standard deviation $\nu$ follows from the median of ``s``
+    where ``noise`` is None, are the same there. The edge is a limit for growing m and n: the
+    largest value of a finite matrix of noise lies a little above or below it. Source:
+    Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
 
     >>> round(noise_edge([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 2 times sqrt(3) times 0.5
     1.732051
@@ -279,11 +313,15 @@ def _noise_unit(s: ArrayLike, m: int, n: int, noise: float | None) -> tuple[floa
     spectrum = as_spectrum(s, "s")
     shape = check_integer(m, "m", 1, 2**53, "2**53"), check_integer(n, "n", 1, 2**53, "2**53")
     if spectrum.size != min(shape):
-        raise ValueError(f"s must hold all min(m, n) = {min(shape)} singular values, got {spectrum.size}")
+        raise ValueError(
+            f"s must hold all min(m, n) = {min(shape)} singular values, got {spectrum.size}"
+        )
     beta = min(shape) / max(shape)
     if noise is None:
         return beta, float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta))
-    return beta, math.sqrt(max(shape)) * check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
+    return beta, math.sqrt(max(shape)) * check_real(
+        noise, "noise", "at least 0 and below 1e75", 0.0, 1e75
+    )
 
 
 @own_names()
@@ -298,20 +336,23 @@ def choose_rank(
 ) -> int:
     r"""Choose the rank ``k`` at which to cut a spectrum ``s`` (r,), by exactly one of four rules.
 
-    ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i \sigma_i^2$.
+    ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i
+    \sigma_i^2$.
 
-    ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most this relative error in the
-    Frobenius norm (Eckart and Young, 1936, doi:10.1007/BF02288367). An error of 10% is an energy of 99%. Both rules
-    need the whole spectrum, or, if ``s`` holds only its first values, such as those of `randomized_svd`, the sum of all
-    squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
+    ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most this
+    relative error in the Frobenius norm (Eckart and Young, 1936, doi:10.1007/BF02288367). An error
+    of 10% is an energy of 99%. Both rules need the whole spectrum, or, if ``s`` holds only its
+    first values, such as those of `randomized_svd`, the sum of all squares as ``total``:
+    $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
 
-    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. Values below $r \varepsilon \sigma_1$
-    count as rounding. The last values of noise can lie far apart by chance, so in the second half of the spectrum only
-    ``1/r`` of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves better; equal values are
-    refused.
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. Values below $r
+    \varepsilon \sigma_1$ count as rounding. The last values of noise can lie far apart by chance,
+    so in the second half of the spectrum only ``1/r`` of what a ratio exceeds 1 by counts. If no
+    ratio stands out, ``threshold`` serves better; equal values are refused.
 
-    ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given instead of a number,
-    stands for the best threshold for noise of unknown size, `hard_threshold`; then ``s`` must hold all singular values.
+    ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given
+    instead of a number, stands for the best threshold for noise of unknown size, `hard_threshold`;
+    then ``s`` must hold all singular values.
 
     The result is 0 if all values are zero, or if none is above the threshold.
 
@@ -322,33 +363,52 @@ def choose_rank(
     (2, 3)
     """
     spectrum = as_spectrum(s, "s")
-    rules = {"energy": energy, "error": error, "gap": check_bool(gap, "gap") or None, "threshold": threshold}
+    rules = {
+        "energy": energy,
+        "error": error,
+        "gap": check_bool(gap, "gap") or None,
+        "threshold": threshold,
+    }
     chosen = [name for name, value in rules.items() if value is not None]
     if len(chosen) != 1:
         names = " and ".join(chosen) or "none"
-        raise ValueError(f"energy, error, gap or threshold must be given, one of the four, got {names}")
+        raise ValueError(
+            f"energy, error, gap or threshold must be given, one of the four, got {names}"
+        )
     if total is not None and chosen[0] not in ("energy", "error"):
-        raise ValueError(f"total must be left out unless energy or error is the rule, got {chosen[0]}")
+        raise ValueError(
+            f"total must be left out unless energy or error is the rule, got {chosen[0]}"
+        )
     scaled = spectrum / (spectrum[0] or 1)
     if gap:
         return _widest_gap(scaled, float(np.finfo(as_float_array(s, "s").dtype).eps))
     if threshold is not None:
         if isinstance(threshold, tuple | list) and len(threshold) == 2:
             threshold = hard_threshold(s, *threshold)
-        return int(np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0)))
+        return int(
+            np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0))
+        )
     if total is None and spectrum[0] < 0.999 and math.isclose(spectrum.sum(), 1, rel_tol=1e-6):
-        raise ValueError("s must be singular values, got shares that sum to 1: pass np.sqrt(s), or 2 * s if no shares")
+        raise ValueError(
+            "s must be singular values, got shares that sum to 1: pass np.sqrt(s), or 2 * s if no shares"
+        )
     slack = spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
     rest = 0.0 if total is None else _beyond(spectrum, total)
-    lost = np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest  # squared error at each k from 0 on
+    lost = (
+        np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest
+    )  # squared error at each k from 0 on
     if error is not None:
         most = check_real(error, "error", "at least 0 and below 1", 0.0, 1.0) ** 2 * (1 + slack)
     else:
         most = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0) + slack
-    enough = lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]  # nothing at all is enough of zeros only
+    enough = (
+        lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]
+    )  # nothing at all is enough of zeros only
     if not enough[-1]:
         share = f"{1 - lost[-1] / lost[0]:.1%}"
-        raise ValueError(f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {share} of total")
+        raise ValueError(
+            f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {share} of total"
+        )
     return int(np.argmax(enough))
 
 
@@ -357,7 +417,9 @@ def _widest_gap(scaled: FloatArray, eps: float) -> int:
     floored = np.maximum(scaled, scaled.size * eps)
     excess = floored[:-1] / floored[1:] - 1
     if excess.max(initial=0) == 0:
-        raise ValueError(f"s must have a gap, got {scaled.size} equal value{'s' * (scaled.size > 1)}")
+        raise ValueError(
+            f"s must have a gap, got {scaled.size} equal value{'s' * (scaled.size > 1)}"
+        )
     excess[scaled.size // 2 :] /= scaled.size
     return int(np.argmax(excess)) + 1
 
@@ -368,5 +430,7 @@ def _beyond(spectrum: FloatArray, total: float) -> float:
     largest = float(spectrum[0]) ** 2
     part = float(np.square(spectrum).sum())
     if whole < part * (1 - 1e-6):  # float32 values have no more digits
-        raise ValueError(f"total must be at least the sum of the squares of s = {part:g}, got {whole:g}")
+        raise ValueError(
+            f"total must be at least the sum of the squares of s = {part:g}, got {whole:g}"
+        )
     return min(max(whole - part, 0.0) / largest, 1e300) if largest else float(whole > 0)

@@ -69,9 +69,10 @@ def interleaved(
 ) -> dict[str, Timing]:
     """Run all methods in turn, ``repeats`` times, in a new order each round and after one round that does not count.
 
-    So a slow minute of the machine meets all of them. ``judge`` looks at each result outside the timed part. A method
-    that raises is not run again. One that would spend more than ``limit`` seconds, by its time in the first round, gets
-    fewer runs, but not fewer than ``least``; they are spread over the rounds.
+    So a slow minute of the machine meets all of them. ``judge`` looks at each result outside the
+    timed part. A method that raises is not run again. One that would spend more than ``limit``
+    seconds, by its time in the first round, gets fewer runs, but not fewer than ``least``; they are
+    spread over the rounds.
     """
     order = list(methods)
     shuffle = random.Random(seed).shuffle
@@ -104,7 +105,9 @@ def due(run: int, runs: int, repeats: int) -> bool:
 def say_if_busy(machine: Mapping[str, Any]) -> None:
     """Print a warning where others use the machine too."""
     if machine["load_average"][0] > machine["cores"] / 4:
-        print(f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it.")
+        print(
+            f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it."
+        )
 
 
 def _cpu() -> str:
@@ -113,7 +116,10 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +132,9 @@ def _device(name: str) -> str:
 
     if name == "cuda" and not torch.cuda.is_available():
         built = f"this PyTorch is {torch.__version__}, built {'for' if torch.version.cuda else 'without'} CUDA"
-        raise argparse.ArgumentTypeError(f"must be cpu where PyTorch finds no GPU, got cuda ({built})")
+        raise argparse.ArgumentTypeError(
+            f"must be cpu where PyTorch finds no GPU, got cuda ({built})"
+        )
     return name
 
 
@@ -146,18 +154,26 @@ def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
             "system": platform.system(),
             **load_now("load_average"),  # at the start
         },
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
     }
 
 
 def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
     """Write ``lowrank_tutor/data/<name>.json``, one entry or row a line, and return its path."""
-    # What does not depend on the machine leaves it out; rows that were taken over keep the load of their own day.
+    # What does not depend on the machine leaves it out; rows that were taken over keep the load of
+    # their own day.
     if "load_average_at_end" not in meta.get("machine", {"load_average_at_end": None}):
         meta = {**meta, "machine": meta["machine"] | load_now("load_average_at_end")}
     path = DATA / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    entries = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in meta.items())
+    entries = ",\n".join(
+        f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in meta.items()
+    )
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    path.write_text(f'{{\n  "meta": {{\n{entries}\n  }},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    path.write_text(
+        f'{{\n  "meta": {{\n{entries}\n  }},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8"
+    )
     return path

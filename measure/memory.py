@@ -16,8 +16,9 @@ from torch.utils.weak import WeakIdKeyDictionary
 class LiveBytes(TorchDispatchMode):
     """Count the bytes of the tensors made inside that still live, and their peak. It gives the same in every run.
 
-    A storage is counted once, when it first comes out of an operation, and until nothing refers to it: so views and
-    results written in place add nothing, and tensors that autograd keeps count as long as it keeps them.
+    A storage is counted once, when it first comes out of an operation, and until nothing refers to
+    it: so views and results written in place add nothing, and tensors that autograd keeps count as
+    long as it keeps them.
     """
 
     def __init__(self) -> None:

@@ -1,12 +1,13 @@
 """Read what published models keep in the configuration classes of transformers, and write the book's table of models.
 
-Install transformers 5.24.0 beside PyTorch. The table, ``lowrank_tutor/data/models.json``, is read and written again. In
-each row, ``class`` and ``changes`` of its defaults go through `lowrank_tutor.caches.read_config`, and PyTorch counts
-the weights of the model that they make, without memory for them; where a row has no class, ``changes`` are all of its
-configuration, and ``weights`` its billions of them. ``note`` says where what is not in the class was read. A row whose
-source is the class alone gets today's date. Any other must be looked at again by hand: pass the names of the rows that
-were (``all`` for all). A new row needs a name, class, changes, note, and rule (what updates its states, or "chunks" if
-its windows do not slide).
+Install transformers 5.24.0 beside PyTorch. The table, ``lowrank_tutor/data/models.json``, is read
+and written again. In each row, ``class`` and ``changes`` of its defaults go through
+`lowrank_tutor.caches.read_config`, and PyTorch counts the weights of the model that they make,
+without memory for them; where a row has no class, ``changes`` are all of its configuration, and
+``weights`` its billions of them. ``note`` says where what is not in the class was read. A row whose
+source is the class alone gets today's date. Any other must be looked at again by hand: pass the
+names of the rows that were (``all`` for all). A new row needs a name, class, changes, note, and
+rule (what updates its states, or "chunks" if its windows do not slide).
 """
 
 import argparse
@@ -27,15 +28,35 @@ def in_words(model: Model, rule: str) -> str:
     shapes = [part for part in model.parts if "index" not in part]
     layers = sum(part["layers"] for part in shapes if "every" not in part)
     full = next(part for part in shapes if "state" not in part and "window" not in part)
-    words = "MLA" if "latent" in full else "MHA" if full["groups"] == full["heads"] else f"GQA, {full['groups']} groups"
+    words = (
+        "MLA"
+        if "latent" in full
+        else "MHA"
+        if full["groups"] == full["heads"]
+        else f"GQA, {full['groups']} groups"
+    )
     if "every" in full:  # DeepSeek-V4
         words = "a vector for every 4 or 128 tokens"
     held = rule if rule == "chunks" else "a window"
     for part in model.parts:
-        kind = "index" if "index" in part else "state" if "state" in part else "window" if "window" in part else ""
-        said = {"index": "an index", "state": f"a state ({rule})", "window": f"{held} of {part.get('window', 0):,}"}
+        kind = (
+            "index"
+            if "index" in part
+            else "state"
+            if "state" in part
+            else "window"
+            if "window" in part
+            else ""
+        )
+        said = {
+            "index": "an index",
+            "state": f"a state ({rule})",
+            "window": f"{held} of {part.get('window', 0):,}",
+        }
         if kind:
-            words += f"; {said[kind]}" + (f" in {part['layers']} of {layers} layers" if part["layers"] < layers else "")
+            words += f"; {said[kind]}" + (
+                f" in {part['layers']} of {layers} layers" if part["layers"] < layers else ""
+            )
     return words
 
 
@@ -62,9 +83,16 @@ def read_row(row: dict[str, Any]) -> dict[str, Any]:
         config = getattr(transformers, row["class"])(**row["changes"])
         fields = config.to_dict() | row["changes"]
         said = f"{'' if row['note'] else 'defaults of '}{row['class']} of transformers {transformers.__version__}"
-        source, billions = "; ".join(filter(None, (said, row["note"]))), billions or round(weights(config), 2)
+        source, billions = (
+            "; ".join(filter(None, (said, row["note"]))),
+            billions or round(weights(config), 2),
+        )
     model = read_config(fields)
-    counted = {"billions": billions, "experts": round(model.experts, 2), "used": round(model.used, 6)}
+    counted = {
+        "billions": billions,
+        "experts": round(model.experts, 2),
+        "used": round(model.used, 6),
+    }
     words = {"keeps": in_words(model, row["rule"]), "source": source}
     return row | words | counted | {"layers": list(model.parts)}
 
@@ -77,7 +105,9 @@ def main() -> int:
     today = {"checked": datetime.datetime.now(datetime.UTC).date().isoformat()}
     rows = []
     for row in json.loads((DATA / "models.json").read_text("utf-8"))["rows"]:
-        dated = today if not row["note"] or "checked" not in row or {row["name"], "all"} & seen else {}
+        dated = (
+            today if not row["note"] or "checked" not in row or {row["name"], "all"} & seen else {}
+        )
         rows.append(read_row(row) | dated)
         print(row["name"], rows[-1]["billions"], rows[-1]["keeps"], sep=" | ", flush=True)
     rows.sort(key=lambda row: sum(stored(part, 2**17) for part in row["layers"]), reverse=True)

@@ -45,7 +45,9 @@ def used_by(doctree: nodes.document) -> Iterator[str]:
         for name in re.findall(r"\w+", names):
             yield f"{module}.{name}"
             if module == PACKAGE:
-                yield from (f"{module}.{name}.{part}" for part in re.findall(rf"\b{name}\.(\w+)", code))
+                yield from (
+                    f"{module}.{name}.{part}" for part in re.findall(rf"\b{name}\.(\w+)", code)
+                )
 
 
 def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
@@ -59,7 +61,11 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildE
 def link_back(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if docname != REFERENCE:
         return
-    in_order = [doc for doc in app.env.toctree_includes.get(app.config.root_doc, []) if doc in users(app.env)]
+    in_order = [
+        doc
+        for doc in app.env.toctree_includes.get(app.config.root_doc, [])
+        if doc in users(app.env)
+    ]
     for described in doctree.findall(addnodes.desc):
         if described.get("domain") == "py" and described.get("objtype") in {"function", "class"}:
             name = described[0]["ids"][0]

@@ -18,13 +18,16 @@ BROWSERS = [
     "google-chrome-stable",
     "chrome",
 ]
-MAC_BROWSERS = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
+MAC_BROWSERS = [
+    f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")
+]
 GET_ONE = (
     "no Chromium or Chrome found: install one "
     "(Debian: apt-get install chromium-headless-shell; macOS: brew install --cask chromium)"
 )
 
-# All positions of an explorer's sliders, each a list of moves that lead there, and those that lead back.
+# All positions of an explorer's sliders, each a list of moves that lead there, and those that lead
+# back.
 PLACES = """
 (figure) => {
   const change = (input, key, value) => {
@@ -50,7 +53,14 @@ PLACES = """
 
 def find_browser() -> str | None:
     """Return the program of a Chromium or Chrome, or nothing."""
-    return next((path for path in (*map(shutil.which, BROWSERS), *MAC_BROWSERS) if path and Path(path).exists()), None)
+    return next(
+        (
+            path
+            for path in (*map(shutil.which, BROWSERS), *MAC_BROWSERS)
+            if path and Path(path).exists()
+        ),
+        None,
+    )
 
 
 class _Quiet(SimpleHTTPRequestHandler):

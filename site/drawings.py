@@ -1,7 +1,8 @@
 """The site's drawings: one for each chapter's card on the landing page, and the logo.
 
-They show the attention table of the six words of chapter 6 in a state that says what the chapter does to it, with
-every sheet, bar and arc of its real size. They take the colors of the page, in light and dark.
+They show the attention table of the six words of chapter 6 in a state that says what the chapter
+does to it, with every sheet, bar and arc of its real size. They take the colors of the page, in
+light and dark.
 """
 
 from functools import cache
@@ -31,9 +32,7 @@ def shape(points, fill, **look):
 
 
 def rect(x, y, wide, high, fill, **look):
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{paint(fill)}"{attributes(look)}/>'
-    )
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{paint(fill)}"{attributes(look)}/>'
 
 
 def line(d, stroke, width=1.5, **look):
@@ -64,7 +63,9 @@ def cells(table, corner, *, top=None):
         if abs(share) > 0.04:
             corners = corner(i, j), corner(i, j + 1), corner(i + 1, j + 1), corner(i + 1, j)
             d = "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in np.round(corners, 1)) + "z"
-            drawn["teal" if share > 0 else "orange"] += f'<path d="{d}" fill-opacity="{min(1, abs(share)):.2g}"/>'
+            drawn["teal" if share > 0 else "orange"] += (
+                f'<path d="{d}" fill-opacity="{min(1, abs(share)):.2g}"/>'
+            )
     return [f'<g fill="{paint(color)}">{paths}</g>' for color, paths in drawn.items() if paths]
 
 
@@ -75,7 +76,12 @@ def sheet(x, y, c, table, *, top=None):
     def corner(i, j):
         return x + (j + SLANT * (m - i)) * c, y - FLAT * c * (m - i)
 
-    paper = shape([corner(0, 0), corner(0, n), corner(m, n), corner(m, 0)], "paper", fill_opacity=0.85, stroke=TEAL)
+    paper = shape(
+        [corner(0, 0), corner(0, n), corner(m, n), corner(m, 0)],
+        "paper",
+        fill_opacity=0.85,
+        stroke=TEAL,
+    )
     return group([paper, *cells(table, corner, top=top)])
 
 
@@ -116,7 +122,11 @@ def skyline(x, y, wide, high, *, keep, s=S):
     ]
     at = x + step * keep
     ring = f'<circle cx="{at:.1f}" cy="{y - 0.62 * high:.1f}" r="8" fill="{paint("paper")}" stroke="{paint("orange")}"'
-    return "".join(bars) + line(f"M{at:.1f} {y}V{y - high}", "orange", 2) + f'{ring} stroke-width="3"/>'
+    return (
+        "".join(bars)
+        + line(f"M{at:.1f} {y}V{y - high}", "orange", 2)
+        + f'{ring} stroke-width="3"/>'
+    )
 
 
 def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
@@ -135,7 +145,9 @@ def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
             out = 16 if j == row else 0
             top = foot - high * (0.45 if j == row else 0.3 + 0.7 * reach / 4)
             d = f"M{from_:.1f} {foot}C{from_ - out:.1f} {top:.1f} {to + out:.1f} {top:.1f} {to:.1f} {foot}"
-            arcs.append(line(d, color, 8 * weight + more, stroke_opacity=share, stroke_linecap="round"))
+            arcs.append(
+                line(d, color, 8 * weight + more, stroke_opacity=share, stroke_linecap="round")
+            )
     said = [
         words(at[i], y, word, size=size, fill="teal" if i == row else "ink", text_anchor="middle",
               font_weight=700 if i == row else 400)
@@ -146,7 +158,9 @@ def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
 
 # What each card shows
 
-AT = [4 + 336 * (i + 0.5) / 6 for i in range(6)]  # the middle of each word, where six stand in a row
+AT = [
+    4 + 336 * (i + 0.5) / 6 for i in range(6)
+]  # the middle of each word, where six stand in a row
 NOTE = 150  # where words begin that stand beside a stack
 ROWS = np.array(X, dtype=float)
 
@@ -156,11 +170,15 @@ def note(x, y, *said, **look):
 
 
 def in_a_row():
-    return "".join(words(x, 24, word, size=15, text_anchor="middle") for x, word in zip(AT, WORDS, strict=True))
+    return "".join(
+        words(x, 24, word, size=15, text_anchor="middle") for x, word in zip(AT, WORDS, strict=True)
+    )
 
 
 def rank():
-    return factors(52, 30, 78, -U[:, 0], -VT[0]) + note(NOTE, 62, "one sheet:", "a column times a row")
+    return factors(52, 30, 78, -U[:, 0], -VT[0]) + note(
+        NOTE, 62, "one sheet:", "a column times a row"
+    )
 
 
 def svd():
@@ -179,8 +197,12 @@ def family():
 
 
 def distances():
-    stripes = [one * np.ones((6, 1)) for one in np.random.default_rng(3).standard_normal((4, 6)) / 2]
-    return stack(8, 112, 11.5, stripes, rise=13) + note(NOTE, 62, "random stripes:", "four numbers replace six")
+    stripes = [
+        one * np.ones((6, 1)) for one in np.random.default_rng(3).standard_normal((4, 6)) / 2
+    ]
+    return stack(8, 112, 11.5, stripes, rise=13) + note(
+        NOTE, 62, "random stripes:", "four numbers replace six"
+    )
 
 
 def scores():
@@ -196,7 +218,9 @@ def scores():
 
 
 def lifted():
-    return sentence(4, 104, 336, WORDS.index("slept"), kept=best_rank_k(TABLE, 2), high=112, size=15)
+    return sentence(
+        4, 104, 336, WORDS.index("slept"), kept=best_rank_k(TABLE, 2), high=112, size=15
+    )
 
 
 def windows():
@@ -204,21 +228,36 @@ def windows():
     for i in range(3):
         a, b = AT[2 * i : 2 * i + 2]
         x = (a + b) / 2
-        funnel = shape([(a - 24, 34), (b + 24, 34), (x + 30, 78), (x - 30, 78)], "teal", fill_opacity=0.18)
+        funnel = shape(
+            [(a - 24, 34), (b + 24, 34), (x + 30, 78), (x - 30, 78)], "teal", fill_opacity=0.18
+        )
         window = rect(x - 50, 78, 100, 30, "teal", fill_opacity=0.3, stroke=TEAL, rx=4)
-        drawn += funnel + window + words(x, 98, " + ".join(WORDS[2 * i : 2 * i + 2]), text_anchor="middle")
+        drawn += (
+            funnel
+            + window
+            + words(x, 98, " + ".join(WORDS[2 * i : 2 * i + 2]), text_anchor="middle")
+        )
     return drawn
 
 
 def caches():
     kept = "".join(sheet(AT[i] - 16, 88, 18, ROWS[i][:, None], top=2) for i in range(6))
-    return in_a_row() + kept + words(172, 112, "keep two numbers of each token", text_anchor="middle", fill="muted")
+    return (
+        in_a_row()
+        + kept
+        + words(172, 112, "keep two numbers of each token", text_anchor="middle", fill="muted")
+    )
 
 
 def adapters():
     sheet = factors(134, 30, 78, U[:, 1], VT[1])
     plus = words(101, 75, "+", size=20, text_anchor="middle")
-    return square(8, 30, 78, TABLE) + plus + sheet + note(226, 62, "leave the table,", "learn one sheet")
+    return (
+        square(8, 30, 78, TABLE)
+        + plus
+        + sheet
+        + note(226, 62, "leave the table,", "learn one sheet")
+    )
 
 
 def states():
@@ -226,9 +265,15 @@ def states():
     for i, (key, value) in enumerate(zip(ROWS @ W_K, ROWS @ W_V, strict=True)):
         share = 0.7 ** (5 - i)
         paler = f"{0.35 + 0.65 * share:.2f}"
-        drawn += group([sheet(AT[i] - 30, 74, 17, share * np.outer(key, value), top=3)], opacity=paler)
+        drawn += group(
+            [sheet(AT[i] - 30, 74, 17, share * np.outer(key, value), top=3)], opacity=paler
+        )
         drawn += line(f"M{AT[i]:.1f} 82V95", "gray", 1)
-    return drawn + line("M20 96H324V115H20Z", "ink", 2) + words(172, 110, "one tray for all", text_anchor="middle")
+    return (
+        drawn
+        + line("M20 96H324V115H20Z", "ink", 2)
+        + words(172, 110, "one tray for all", text_anchor="middle")
+    )
 
 
 CARDS = {
@@ -260,7 +305,11 @@ def logo():
         at = f'x="{x}" y="{y}" width="9" height="9" rx="1.5"'
         return f'<rect {at} fill="{COLORS[color].either}" fill-opacity="{share:.2g}"/>'
 
-    table = [square(16 + 10 * j, 16 + 10 * i, "teal", a * b) for i, a in enumerate(column) for j, b in enumerate(row)]
+    table = [
+        square(16 + 10 * j, 16 + 10 * i, "teal", a * b)
+        for i, a in enumerate(column)
+        for j, b in enumerate(row)
+    ]
     left = [square(3, 16 + 10 * i, "teal", share) for i, share in enumerate(column)]
     above = [square(16 + 10 * j, 3, "teal", share) for j, share in enumerate(row)]
     alt = "A matrix as the product of one column and one row"

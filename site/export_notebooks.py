@@ -1,7 +1,7 @@
 """Derive the notebooks that Colab opens from the chapters: ``python site/export_notebooks.py [--check]``.
 
-Sphinx writes what each chapter says in plain Markdown (``notebooks.py``); one cell that sets up comes before it.
-The repository's address comes from ``_config.yml`` alone.
+Sphinx writes what each chapter says in plain Markdown (``notebooks.py``); one cell that sets up
+comes before it. The repository's address comes from ``_config.yml`` alone.
 """
 
 import argparse
@@ -65,7 +65,9 @@ WITH_TORCH = {
 def main(arguments: list[str] | None = None) -> int:
     """Write the notebooks, or with ``--check`` name those that are stale."""
     parser = argparse.ArgumentParser(description="Derive the notebooks from the chapters.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a notebook is stale")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail when a notebook is stale"
+    )
     check = parser.parse_args(arguments).check
     fresh = derive(ROOT)
     wrong = stale(ROOT, fresh)
@@ -91,8 +93,14 @@ def derive(root: Path) -> dict[Path, str]:
     (root / "_build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root / "_build") as folder:
         out = build(root, Path(folder))
-        pages = {path.relative_to(out): nbformat.read(path, as_version=4) for path in out.rglob("*.ipynb")}
-    return {root / name: nbformat.writes(set_up(page, **repository)) + "\n" for name, page in pages.items()}
+        pages = {
+            path.relative_to(out): nbformat.read(path, as_version=4)
+            for path in out.rglob("*.ipynb")
+        }
+    return {
+        root / name: nbformat.writes(set_up(page, **repository)) + "\n"
+        for name, page in pages.items()
+    }
 
 
 def build(root: Path, folder: Path) -> Path:
@@ -103,7 +111,10 @@ def build(root: Path, folder: Path) -> Path:
         "nb_execution_mode": "off",
         "nitpicky": True,
         "smartquotes": False,
-        "suppress_warnings": ["myst.domains", "myst-nb.lexer"],  # without a kernel nothing names the language
+        "suppress_warnings": [
+            "myst.domains",
+            "myst-nb.lexer",
+        ],  # without a kernel nothing names the language
     }
     if kept.exists():  # Sphinx reads again what has changed since
         kept.rename(doctrees)
@@ -121,8 +132,14 @@ def build(root: Path, folder: Path) -> Path:
 def set_up(page: NotebookNode, url: str, branch: str) -> NotebookNode:
     """Put the cell before the others that installs what is missing, and what to do after a restart below it."""
     code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
-    torch = re.search(r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer))\b", code, re.MULTILINE)
-    words = {"repository": url.rstrip("/"), "branch": branch, "again": "A cell above has not run yet. " + AGAIN}
+    torch = re.search(
+        r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer))\b", code, re.MULTILINE
+    )
+    words = {
+        "repository": url.rstrip("/"),
+        "branch": branch,
+        "again": "A cell above has not run yet. " + AGAIN,
+    }
     source = SETUP.format(**words, **(WITH_TORCH if torch else WITHOUT_TORCH))
     folded = {"cellView": "form", "jupyter": {"source_hidden": True}}
     name = hashlib.sha256(source.encode()).hexdigest()[:8]

@@ -96,10 +96,14 @@ def meta(app, pagename, address):
 
 def fill_landing_page(app, doctree, docname):
     """Put the figure that opens the book and a card for each chapter where the landing page asks for them."""
-    if app.builder.name != "html":  # on paper there is nothing to drag, and a list of contents of its own
+    if (
+        app.builder.name != "html"
+    ):  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
-        part = {"the figure": figure, "the chapters": chapters, "the files": files}.get(place.astext().strip())
+        part = {"the figure": figure, "the chapters": chapters, "the files": files}.get(
+            place.astext().strip()
+        )
         if docname == HOME and part:
             place.replace_self(nodes.raw("", part(app), format="html"))
 
@@ -152,7 +156,11 @@ def open_up(app, pagename, templatename, context, doctree):
         context["metatags"] += '<meta name="landing" content="yes">'
         context["secondary_sidebar_items"] = []
         context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
-        context["theme_article_header_end"] = ["landing-links.html", "theme-switcher.html", "search-button.html"]
+        context["theme_article_header_end"] = [
+            "landing-links.html",
+            "theme-switcher.html",
+            "search-button.html",
+        ]
 
 
 def read_the_landing_page_again(app, env, added, changed, removed):
@@ -163,5 +171,7 @@ def read_the_landing_page_again(app, env, added, changed, removed):
 def setup(app):
     app.connect("env-get-outdated", read_the_landing_page_again)
     app.connect("doctree-resolved", fill_landing_page)
-    app.connect("html-page-context", open_up, priority=950)  # after the theme has listed what it shows
+    app.connect(
+        "html-page-context", open_up, priority=950
+    )  # after the theme has listed what it shows
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -29,10 +29,16 @@ def write_meanings(app, problem):
         return
     out, found = Path(app.outdir), {}
     for page in ("glossary", "api"):
-        soup = BeautifulSoup((out / "book" / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+        soup = BeautifulSoup(
+            (out / "book" / f"{page}.html").read_text(encoding="utf-8"), "html.parser"
+        )
         found |= {entry["id"]: first_paragraph(entry) for entry in soup.select("dt[id]")}
-    meanings = json.dumps({name: meaning for name, meaning in found.items() if meaning}, ensure_ascii=False)
-    (out / "_static" / "meanings-data.js").write_text(f"window.meanings = {meanings};\n", encoding="utf-8")
+    meanings = json.dumps(
+        {name: meaning for name, meaning in found.items() if meaning}, ensure_ascii=False
+    )
+    (out / "_static" / "meanings-data.js").write_text(
+        f"window.meanings = {meanings};\n", encoding="utf-8"
+    )
 
 
 def setup(app):

@@ -28,8 +28,16 @@ INCH = 104  # pixels of a page for an inch of a figure; the package draws twice 
 
 COLAB = "https://colab.research.google.com/github"
 
-# What MathJax loads for "TeX in, HTML out": the rest of the 24 MB that its package brings is never asked for.
-MATHJAX_KEPT = ("tex-chtml.js", "output/chtml", "input/tex/extensions", "a11y", "sre/mathmaps/en", "sre/mathmaps/base")
+# What MathJax loads for "TeX in, HTML out": the rest of the 24 MB that its package brings is never
+# asked for.
+MATHJAX_KEPT = (
+    "tex-chtml.js",
+    "output/chtml",
+    "input/tex/extensions",
+    "a11y",
+    "sre/mathmaps/en",
+    "sre/mathmaps/base",
+)
 
 
 def site(config):
@@ -39,7 +47,8 @@ def site(config):
 
 
 def formulas_in_docstrings(app, what, name, obj, options, lines):
-    # Docstrings write $...$ and $$...$$, which people and notebooks read; Sphinx wants a role and a directive.
+    # Docstrings write $...$ and $$...$$, which people and notebooks read; Sphinx wants a role and a
+    # directive.
     text = "\n".join(lines)
     text = re.sub(r"\$\$([^$]+?)\$\$", lambda m: f"\n.. math:: {' '.join(m[1].split())}\n", text)
     text = re.sub(r"\$([^$]+?)\$", lambda m: f":math:`{' '.join(m[1].split())}`", text)
@@ -75,14 +84,16 @@ def fill_in_repository(app, docname, source):
 
 
 def set_figure(name, rawtext, text, lineno, inliner, options=None, content=None):
-    # {set}`38 degrees <tilt=tilt:38>` is a link that sets the figure "tilt" of its page, and does not leave it.
+    # {set}`38 degrees <tilt=tilt:38>` is a link that sets the figure "tilt" of its page, and does
+    # not leave it.
     words, state = re.fullmatch(r"(.+) <([\w-]+=.+)>", text, re.S).groups()
     return [nodes.reference(rawtext, words, refuri=f"#{state}", classes=["sets"])], []
 
 
 def title_folded_proofs(app, doctree):
-    # A folded {prf:proof} has no title element, on which the folding script stops, and with it every later fold.
-    # And all proofs share one identifier, so that every button would fold the first.
+    # A folded {prf:proof} has no title element, on which the folding script stops, and with it
+    # every later fold. And all proofs share one identifier, so that every button would fold the
+    # first.
     for proof in doctree.findall(nodes.admonition):
         if {"proof", "dropdown"} <= set(proof["classes"]):
             text = next(t for t in proof.findall(nodes.Text) if t.startswith("Proof"))
@@ -92,20 +103,29 @@ def title_folded_proofs(app, doctree):
 
 
 def mark_claims(app, doctree):
-    # On the page of corrections a paragraph says by its first, bold word which of the two it is: book.css colors it.
+    # On the page of corrections a paragraph says by its first, bold word which of the two it is:
+    # book.css colors it.
     for paragraph in doctree.findall(nodes.paragraph):
-        first = next((child for child in paragraph if child.astext()), None)  # MyST begins with an empty text
+        first = next(
+            (child for child in paragraph if child.astext()), None
+        )  # MyST begins with an empty text
         if isinstance(first, nodes.strong) and first.astext() in ("Claim.", "Right."):
             paragraph["classes"].append("claimed" if first.astext() == "Claim." else "holds")
 
 
 def join_streams(outputs):
-    # A busy kernel sends a line in two pieces, and MyST-NB would end each of them with a line break.
+    # A busy kernel sends a line in two pieces, and MyST-NB would end each of them with a line
+    # break.
     first = {}
     for output in outputs:
-        if output["output_type"] == "stream" and first.setdefault(output["name"], output) is not output:
+        if (
+            output["output_type"] == "stream"
+            and first.setdefault(output["name"], output) is not output
+        ):
             first[output["name"]]["text"] += output["text"]
-    return coalesce_streams([o for o in outputs if o["output_type"] != "stream" or o is first[o["name"]]])
+    return coalesce_streams(
+        [o for o in outputs if o["output_type"] != "stream" or o is first[o["name"]]]
+    )
 
 
 class FigureWidthFromDpi(SphinxPostTransform):
@@ -168,7 +188,13 @@ class MoveCodeBelowFigure(SphinxPostTransform):
             fold, *shown = cell.children or [None]
             if _element(cell) != "cell_code" or not isinstance(fold, HideCodeCellNode):
                 continue
-            kind = "figure" if any(map(_has_figure, shown)) else "table" if any(map(_has_table, shown)) else ""
+            kind = (
+                "figure"
+                if any(map(_has_figure, shown))
+                else "table"
+                if any(map(_has_table, shown))
+                else ""
+            )
             if kind:
                 fold["prompt_show"] = f"Code of this {kind}"
                 fold["classes"].append("code-of-figure")
@@ -178,28 +204,39 @@ class MoveCodeBelowFigure(SphinxPostTransform):
 class JoinAnswerToQuestion(SphinxPostTransform):
     """Make one box of a question (``draw_first``), the cells that follow it, and the fold that ends them.
 
-    ``remember.js`` unfolds the answer. The fold itself is then one too many: its content takes its place.
+    ``remember.js`` unfolds the answer. The fold itself is then one too many: its content takes its
+    place.
     """
 
     default_priority = 201  # after the code has moved
     formats = ("html",)
 
     def run(self, **kwargs):
-        cells = [node for node in self.document.findall(nodes.container) if _element(node) == "cell_code"]
+        cells = [
+            node for node in self.document.findall(nodes.container) if _element(node) == "cell_code"
+        ]
         questions = [
-            cell for cell in cells if any('data-name="draw_first"' in raw.astext() for raw in cell.findall(nodes.raw))
+            cell
+            for cell in cells
+            if any('data-name="draw_first"' in raw.astext() for raw in cell.findall(nodes.raw))
         ]
         for number, cell in enumerate(questions, start=1):
             parent, at = cell.parent, cell.parent.index(cell)
-            after = itertools.dropwhile(lambda node: _element(node) == "cell_code", parent.children[at + 1 :])
+            after = itertools.dropwhile(
+                lambda node: _element(node) == "cell_code", parent.children[at + 1 :]
+            )
             answer = next(after, None)
             if not (isinstance(answer, nodes.admonition) and "dropdown" in answer["classes"]):
                 continue
             for fold in cell.findall(HideCodeCellNode):
                 fold["prompt_show"] = "Code of this question"
             end = parent.index(answer)
-            opened = nodes.container("", *parent.children[at + 1 : end], *answer.children[1:], classes=["answer"])
-            parent[at : end + 1] = [nodes.container("", cell, opened, classes=["predict"], ids=[f"predict-{number}"])]
+            opened = nodes.container(
+                "", *parent.children[at + 1 : end], *answer.children[1:], classes=["answer"]
+            )
+            parent[at : end + 1] = [
+                nodes.container("", cell, opened, classes=["predict"], ids=[f"predict-{number}"])
+            ]
 
 
 def _element(node):
@@ -209,18 +246,24 @@ def _element(node):
 def _has_figure(node):
     if any(node.findall(nodes.image)):
         return True
-    return any(re.search('<figure class="(explorer|instrument)"', raw.astext()) for raw in node.findall(nodes.raw))
+    return any(
+        re.search('<figure class="(explorer|instrument)"', raw.astext())
+        for raw in node.findall(nodes.raw)
+    )
 
 
 def _has_table(node):
-    return any(node.findall(nodes.table)) or any("<table" in raw.astext() for raw in node.findall(nodes.raw))
+    return any(node.findall(nodes.table)) or any(
+        "<table" in raw.astext() for raw in node.findall(nodes.raw)
+    )
 
 
-# MathJax's menu can switch on a speech explorer whose files the site does not carry (and file:// would refuse), and
-# remembers that for every page; without the menu formulas are no stops of the Tab key either. What a screen reader
-# reads is in the page: the assistive MathML. Letters of formulas are as high as those of the book's serif (book.css),
-# whose height MathJax would otherwise measure, perhaps before the font has come. A few formulas are typeset at a time,
-# those in sight first, so that a touch need not wait; each keeps its TeX, which book.js copies.
+# MathJax's menu can switch on a speech explorer whose files the site does not carry (and file://
+# would refuse), and remembers that for every page; without the menu formulas are no stops of the
+# Tab key either. What a screen reader reads is in the page: the assistive MathML. Letters of
+# formulas are as high as those of the book's serif (book.css), whose height MathJax would otherwise
+# measure, perhaps before the font has come. A few formulas are typeset at a time, those in sight
+# first, so that a touch need not wait; each keeps its TeX, which book.js copies.
 MATHJAX = """window.MathJax = {
   options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false },
   chtml: { matchFontHeight: false, scale: 1.06 },
@@ -244,16 +287,16 @@ MATHJAX = """window.MathJax = {
 };"""
 
 
-# A page may load what lies in this site, and nothing else. Not every browser counts the folder of a page as "self",
-# hence "file:", which a page from a server could not read anyway.
+# A page may load what lies in this site, and nothing else. Not every browser counts the folder of a
+# page as "self", hence "file:", which a page from a server could not read anyway.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
     "img-src 'self' data: file:; font-src 'self' data: file:; worker-src blob:; form-action 'self' file:; "
     "base-uri 'none'"
 )
 
-# Where the browser stores nothing for a site, a mere look at its storage throws, and would end the theme's script.
-# Where the storage is full, each attempt to keep something would.
+# Where the browser stores nothing for a site, a mere look at its storage throws, and would end the
+# theme's script. Where the storage is full, each attempt to keep something would.
 STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try { window[name] } catch {
   const kept = {}, getItem = (key) => kept[key] ?? null, setItem = (key, value) => (kept[key] = String(value));
   Object.defineProperty(window, name, { value: { getItem, setItem, removeItem: (key) => delete kept[key] } });
@@ -264,7 +307,8 @@ STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try 
 }</script>"""
 
 
-# Without a choice of the reader's the theme waits for its last script to see whether the browser asks for a dark page.
+# Without a choice of the reader's the theme waits for its last script to see whether the browser
+# asks for a dark page.
 MODE = """if (document.documentElement.dataset.theme === "auto")
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 { // The letters come with book.css; until they are unpacked, some milliseconds, no line in other letters is shown.
@@ -276,14 +320,15 @@ MODE = """if (document.documentElement.dataset.theme === "auto")
 
 
 def drop_raw_nodes(app, pagename, templatename, context, doctree):
-    # The theme looks for the first words of a page in all that its sections hold, megabytes of pictures among them. By
-    # now the page is written.
+    # The theme looks for the first words of a page in all that its sections hold, megabytes of
+    # pictures among them. By now the page is written.
     for picture in list(doctree.findall(nodes.raw)) if doctree else []:
         picture.parent.remove(picture)
 
 
 def fix_page(app, pagename, templatename, context, doctree):
-    # Thebe would run cells on a foreign server; the book does not use it, and its scripts throw an error.
+    # Thebe would run cells on a foreign server; the book does not use it, and its scripts throw an
+    # error.
     for kind in ("script_files", "css_files"):
         context[kind] = [f for f in context.get(kind, []) if "thebe" not in _written(f)]
     for file in context["script_files"]:
@@ -293,9 +338,13 @@ def fix_page(app, pagename, templatename, context, doctree):
     body = context.get("body", "")
     first = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n{STORAGE}'
     first += f"<style>{palette.css()}</style>"
-    context["metatags"] = first + context.get("metatags", "") + meta(app, pagename, site(app.config))
+    context["metatags"] = (
+        first + context.get("metatags", "") + meta(app, pagename, site(app.config))
+    )
     if 'class="math' not in body:  # 300 kB that a page without a formula can do without
-        context["script_files"] = [f for f in context["script_files"] if "mathjax" not in _written(f)]
+        context["script_files"] = [
+            f for f in context["script_files"] if "mathjax" not in _written(f)
+        ]
     # No line begins with the comma after a formula.
     body = re.sub(
         r'(<span class="math [^>]*>[^<]*</span>)(-\w+|[-,.;:!?)\]\u2019\u201d]+)',
@@ -305,7 +354,9 @@ def fix_page(app, pagename, templatename, context, doctree):
     # A link to a chapter names its topic, unless the text gives it words of its own.
     titles = {html.escape(title.astext(), quote=False) for title in app.env.titles.values()}
     body = re.sub(
-        r'(?<=doc">)([^<:]*): [^<]*(?=</span>)', lambda named: named[1] if named[0] in titles else named[0], body
+        r'(?<=doc">)([^<:]*): [^<]*(?=</span>)',
+        lambda named: named[1] if named[0] in titles else named[0],
+        body,
     )
     # Roles that assistive technology no longer knows, and identifiers that several items share.
     body = body.replace(' role="doc-biblioentry"', "").replace(' role="list"', "")
@@ -314,17 +365,25 @@ def fix_page(app, pagename, templatename, context, doctree):
     body = re.sub(r'(<p class="admonition-title">Solution to)<a [^>]*>(.*?)</a>', r"\1\2", body)
     # A table wider than a phone scrolls in its own box: a keyboard must reach it.
     body = body.replace('<table class="table">', '<table class="table" tabindex="0">')
-    # Statements, exercises and solutions can be reached heading by heading; a fold is called by its own words.
+    # Statements, exercises and solutions can be reached heading by heading; a fold is called by its
+    # own words.
     before, section, after = body.partition("<h2")
     title = '<p class="admonition-title" role="heading" aria-level="{}">'
     before, after = (
-        part.replace('<p class="admonition-title">', title.format(level)) for part, level in ((before, 2), (after, 3))
+        part.replace('<p class="admonition-title">', title.format(level))
+        for part, level in ((before, 2), (after, 3))
     )
     body = before + section + after
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    if pagename in app.env.titles and pagename != app.config.root_doc:  # the cover page says how to cite the book
+    if (
+        pagename in app.env.titles and pagename != app.config.root_doc
+    ):  # the cover page says how to cite the book
         body += _citation(app, pagename)
-    context["body"] = move_buttons(app, pagename, context, _subtitle(body)) if app.builder.name == "html" else body
+    context["body"] = (
+        move_buttons(app, pagename, context, _subtitle(body))
+        if app.builder.name == "html"
+        else body
+    )
     name_by_topic(context)
 
 
@@ -350,19 +409,23 @@ def name_by_topic(context):
             context[way] = {**context[way], "title": _topic(context[way]["title"])}
     if make := context.get("generate_toctree_html"):
         context["generate_toctree_html"] = lambda *args, **options: re.sub(
-            r'(<a class="[^"]*reference internal"[^>]*>[^<:]*): [^<]*', r"\1", str(make(*args, **options))
+            r'(<a class="[^"]*reference internal"[^>]*>[^<:]*): [^<]*',
+            r"\1",
+            str(make(*args, **options)),
         )
 
 
 def move_buttons(app, pagename, context, body):
-    # What the toolbar would hold in three menus stands as words where readers look for it: how to run a page below its
-    # title, and the rest at its end.
+    # What the toolbar would hold in three menus stands as words where readers look for it: how to
+    # run a page below its title, and the rest at its end.
     urls = {}
     for group in context.get("header_buttons", []):
         for button in group.get("buttons", []):
             urls[button.get("label") or button["text"]] = button.get("url", "")
     if asked := urls.get("source-issues-button"):
-        report = f"Page: {site(app.config)}{pagename}.html\nVersion: {__version__}\n\nWhat is wrong?\n"
+        report = (
+            f"Page: {site(app.config)}{pagename}.html\nVersion: {__version__}\n\nWhat is wrong?\n"
+        )
         urls["source-issues-button"] = re.sub("body=.*", f"body={quote(report)}", asked)
     context["header_buttons"] = []
     run = {"Colab": "Run it in Colab", "download-notebook-button": "Download the notebook"}
@@ -417,33 +480,53 @@ def finish(app, exception):
 
 
 def _copy_notebooks(source, out):
-    # The download button serves a conversion full of raw directives; give it the notebook that Colab opens.
+    # The download button serves a conversion full of raw directives; give it the notebook that
+    # Colab opens.
     for notebook in (source / "book").glob("*.ipynb"):
         shutil.copy(notebook, out / "_sources" / "book" / notebook.name)
 
 
 def _mark_landing(page):
-    # With html:has(meta[name=landing]) a browser looks at the whole page again whenever a number in a figure changes.
-    return page.replace("<html ", '<html class="landing" ', 1) if '<meta name="landing"' in page else page
+    # With html:has(meta[name=landing]) a browser looks at the whole page again whenever a number in
+    # a figure changes.
+    return (
+        page.replace("<html ", '<html class="landing" ', 1)
+        if '<meta name="landing"' in page
+        else page
+    )
 
 
 def _hide_icons(page):
     # An icon is a letter of a private font, which would be read as a part of the name beside it.
-    return re.sub(r'<(i|span) class="(fa[a-z]? fa-[^"]*)"(?! aria-hidden)', r'<\1 aria-hidden="true" class="\2"', page)
+    return re.sub(
+        r'<(i|span) class="(fa[a-z]? fa-[^"]*)"(?! aria-hidden)',
+        r'<\1 aria-hidden="true" class="\2"',
+        page,
+    )
 
 
 def _paint_early(page):
-    # A script in the head that does not wait for the page keeps all of it from being shown; only this one has to run at
-    # once, for the lines after it. And only the page of results searches, with the book's own scripts (search.py).
+    # A script in the head that does not wait for the page keeps all of it from being shown; only
+    # this one has to run at once, for the lines after it. And only the page of results searches,
+    # with the book's own scripts (search.py).
     head, end, body = page.partition("</head>")
-    head = re.sub(r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*', "", head)
+    head = re.sub(
+        r'<script src="[^"]*(searchtools|language_data|searchindex)\.js[^"]*"></script>\s*',
+        "",
+        head,
+    )
     if 'id="search-results"' in body:
-        head += "".join(f'<script src="_static/search{part}.js"></script>\n' for part in ("-data", ""))
-    head = re.sub(r"<script (?=[^>]*src=)(?![^>]*(?:defer|documentation_options))", "<script defer ", head)
+        head += "".join(
+            f'<script src="_static/search{part}.js"></script>\n' for part in ("-data", "")
+        )
+    head = re.sub(
+        r"<script (?=[^>]*src=)(?![^>]*(?:defer|documentation_options))", "<script defer ", head
+    )
     return head + end + body
 
 
-# A page that only leads to another, with the section and the states of figures that its address names.
+# A page that only leads to another, with the section and the states of figures that its address
+# names.
 LEADING = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title><script>location.replace("{there}" + location.hash);</script>
@@ -452,18 +535,22 @@ LEADING = """<!DOCTYPE html>
 """
 
 
-MOVED = {"book/09-states": "10-states"}  # pages by their old names; book.js knows the sections that left a page
+MOVED = {
+    "book/09-states": "10-states"
+}  # pages by their old names; book.js knows the sections that left a page
 
 
 def _lead_on(app, out):
     for page, there in {"index": app.config.root_doc, **MOVED}.items():
-        text = LEADING.format(policy=POLICY, title=html.escape(app.config.html_title), there=f"{there}.html")
+        text = LEADING.format(
+            policy=POLICY, title=html.escape(app.config.html_title), there=f"{there}.html"
+        )
         (out / f"{page}.html").write_text(text, encoding="utf-8")
 
 
-# Sphinx marks the words of a search on the page that is opened from its results, and would mark them inside of style
-# and script elements, too, which breaks the figures. It walks the whole page for each word, so an address with
-# thousands of words, or with words of one letter, would stop it.
+# Sphinx marks the words of a search on the page that is opened from its results, and would mark
+# them inside of style and script elements, too, which breaks the figures. It walks the whole page
+# for each word, so an address with thousands of words, or with words of one letter, would stop it.
 MARKS = {
     '"button, select, textarea"': '"button, select, textarea, script, style, svg, figure"',
     r"\.filter\(\(?x\)? => x\)": ".filter((x, i, all) => x.length > 1 && all.indexOf(x) === i).slice(0, 8)",
@@ -481,7 +568,8 @@ def _fix_marks(out):
 
 
 def _bring_letters(static):
-    # With its letters inside the style sheet, text never stands in others first, whose lines would break elsewhere.
+    # With its letters inside the style sheet, text never stands in others first, whose lines would
+    # break elsewhere.
     styles, font = static / "book.css", "fonts/source-serif-4.woff2"
     letters = "data:font/woff2;base64," + base64.b64encode((static / font).read_bytes()).decode()
     styles.write_text(styles.read_text(encoding="utf-8").replace(font, letters), encoding="utf-8")
@@ -505,18 +593,36 @@ def _trim_icons(out):
         dead.unlink()
     styles = next((out / "_static/styles").glob("pydata-sphinx-theme.css"))
     css = styles.read_text(encoding="utf-8")
-    sources = [p for kind in ("html", "js") for p in out.rglob(f"*.{kind}") if "mathjax" not in p.parts]
-    named = {name for p in sources for name in re.findall(r"\bfa-([a-z0-9-]+)", p.read_text(encoding="utf-8"))}
+    sources = [
+        p for kind in ("html", "js") for p in out.rglob(f"*.{kind}") if "mathjax" not in p.parts
+    ]
+    named = {
+        name
+        for p in sources
+        for name in re.findall(r"\bfa-([a-z0-9-]+)", p.read_text(encoding="utf-8"))
+    }
     # Font Awesome 6 writes .fa-rocket:before{content:"\f135"}, and 7 .fa-rocket{--fa:"\f135"}.
     rule = r'((?:\.fa-[a-z0-9-]+(?::before)?,?)+)\{(?:content|--fa):"\\([0-9a-f]+)"\}'
-    codes = {code for names, code in re.findall(rule, css) if named & set(re.findall(r"\.fa-([a-z0-9-]+)", names))}
+    codes = {
+        code
+        for names, code in re.findall(rule, css)
+        if named & set(re.findall(r"\.fa-([a-z0-9-]+)", names))
+    }
     for font in (out / "_static/vendor/fontawesome/webfonts").glob("*.woff2"):
-        subset.main([str(font), f"--unicodes={','.join(sorted(codes))}", "--flavor=woff2", f"--output-file={font}.new"])
+        subset.main(
+            [
+                str(font),
+                f"--unicodes={','.join(sorted(codes))}",
+                "--flavor=woff2",
+                f"--output-file={font}.new",
+            ]
+        )
         Path(f"{font}.new").replace(font)
 
 
 def one_page_for_print(app):
-    # sphinx-exercise registers visitors for the one-page builder, which hides every other extension's.
+    # sphinx-exercise registers visitors for the one-page builder, which hides every other
+    # extension's.
     handlers = app.registry.translation_handlers
     for name, visitors in handlers.get("html", {}).items():
         handlers.setdefault("singlehtml", {}).setdefault(name, visitors)

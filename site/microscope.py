@@ -1,7 +1,7 @@
 """Dress the page *A microscope*: its scripts and styles on that page alone, and two samples to try.
 
-The samples are scripts that hold files as base64, because a page from a file may read no other kind. They load when a
-button asks for them.
+The samples are scripts that hold files as base64, because a page from a file may read no other
+kind. They load when a button asks for them.
 """
 
 import base64
@@ -35,7 +35,8 @@ def safetensors(tensors, metadata):
 def model():
     """Return the storyteller and its configuration, as files."""
     weights = [
-        (name, "F16", weight.shape, weight.astype("<f2").tobytes()) for name, weight in trained_weights().items()
+        (name, "F16", weight.shape, weight.astype("<f2").tobytes())
+        for name, weight in trained_weights().items()
     ]
     config = {"model_type": "storyteller", "num_attention_heads": HEADS}
     return {
@@ -47,12 +48,16 @@ def model():
 def adapters():
     """Return two adapters of the storyteller under peft's names, and their configuration, as files."""
     found = {}
-    for number, stored in enumerate(json.loads(ADAPTERS.read_text(encoding="utf-8"))["adapters"], 1):
+    for number, stored in enumerate(
+        json.loads(ADAPTERS.read_text(encoding="utf-8"))["adapters"], 1
+    ):
         codes, tensors, at = np.frombuffer(base64.b64decode(stored["numbers"]), "<u2"), [], 0
         for name, shape in stored["shapes"].items():
             path, _, letter = name.rpartition(".")
             data = codes[at : at + shape[0] * shape[1]].tobytes()
-            tensors.append((f"base_model.model.{path}.lora_{letter.upper()}.weight", "BF16", shape, data))
+            tensors.append(
+                (f"base_model.model.{path}.lora_{letter.upper()}.weight", "BF16", shape, data)
+            )
             at += shape[0] * shape[1]
         found[f"fibs-{number}.safetensors"] = safetensors(tensors, {"format": "pt"})
     rank = min(tensors[0][2])
@@ -74,8 +79,12 @@ def write(app, problem):
     folder = Path(app.outdir) / "_static" / FOLDER
     shutil.copy(LINALG, folder)
     for name, made in (("model", model()), ("adapters", adapters())):
-        data = json.dumps([[file, base64.b64encode(content).decode()] for file, content in made.items()])
-        (folder / f"{name}.js").write_text(f"(window.lowrankSamples ??= {{}}).{name} = {data};\n", encoding="utf-8")
+        data = json.dumps(
+            [[file, base64.b64encode(content).decode()] for file, content in made.items()]
+        )
+        (folder / f"{name}.js").write_text(
+            f"(window.lowrankSamples ??= {{}}).{name} = {data};\n", encoding="utf-8"
+        )
 
 
 def setup(app):

@@ -1,8 +1,8 @@
 """The Sphinx builder ``ipynb``: each page that runs code, as a notebook in plain Markdown.
 
-By the time a builder sees a page, Sphinx has resolved every role, number, name and link. What is left is to say each
-node in Markdown, one short method a node. A node without a method is refused with file and line: the methods are the
-closed set of what a page may hold.
+By the time a builder sees a page, Sphinx has resolved every role, number, name and link. What is
+left is to say each node in Markdown, one short method a node. A node without a method is refused
+with file and line: the methods are the closed set of what a page may hold.
 """
 
 import hashlib
@@ -13,17 +13,34 @@ from urllib.parse import quote
 import nbformat
 from docutils import nodes
 from mend import site
-from plain import code, details, escape, expand, hung, join, outside_environments, quoted, run_in, safe_lines
+from plain import (
+    code,
+    details,
+    escape,
+    expand,
+    hung,
+    join,
+    outside_environments,
+    quoted,
+    run_in,
+    safe_lines,
+)
 from sphinx.builders import Builder
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
 FOLDING_TAGS = {"hide-input", "hide-cell"}
-# "remove-input" hides code that the site has no use for and the notebook has: an answer is typed into it.
-# Without raises-exception, at which "Run all" would stop.
-# "side-by-side" sets the steps of a worked example in two columns on a wide page (book.css).
-TAGS = FOLDING_TAGS | {"remove-input", "hide-output", "remove-output", "remove-cell", "side-by-side"}
+# "remove-input" hides code that the site has no use for and the notebook has: an answer is typed
+# into it. Without raises-exception, at which "Run all" would stop. "side-by-side" sets the steps of
+# a worked example in two columns on a wide page (book.css).
+TAGS = FOLDING_TAGS | {
+    "remove-input",
+    "hide-output",
+    "remove-output",
+    "remove-cell",
+    "side-by-side",
+}
 ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
@@ -32,7 +49,11 @@ def setup(app):
     app.connect("source-read", keep_code)
     # Sphinx keeps what it has read until a page changes; it must read again when these rules do.
     here = Path(__file__).parent
-    rules = [*sorted(here.glob("*.py")), here.parent / "_config.yml", here.parent / "requirements.txt"]
+    rules = [
+        *sorted(here.glob("*.py")),
+        here.parent / "_config.yml",
+        here.parent / "requirements.txt",
+    ]
     version = hashlib.sha256(b"\0".join(path.read_bytes() for path in rules)).hexdigest()
     return {"env_version": version, "parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -68,12 +89,16 @@ class Notebooks(Builder):
     def prepare_writing(self, docnames):
         cited = self.env.get_domain("cite").citations
         uris = [f"{self.get_target_uri(c.bibliography_key.docname)}#{c.citation_id}" for c in cited]
-        self.works = {uri: address(c.entry.fields) or uri for uri, c in zip(uris, cited, strict=True)}
+        self.works = {
+            uri: address(c.entry.fields) or uri for uri, c in zip(uris, cited, strict=True)
+        }
         self.macros = (self.config.mathjax3_config or {}).get("tex", {}).get("macros", {})
 
     def write_doc(self, docname, doctree):
         if self.has_kernel(docname):
-            metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+            metadata = {
+                "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+            }
             if "accelerator" in self.env.metadata[docname]:
                 metadata["accelerator"] = self.env.metadata[docname]["accelerator"]
             cells = Page(self, docname).read(doctree)
@@ -99,7 +124,10 @@ class Page:
         self.builder, self.env, self.docname = builder, builder.env, docname
         self.cells = []
         self.text = []  # finished blocks of the cell at hand
-        self.fold, self.folded = "", []  # the title that hides what follows, and the blocks under it
+        self.fold, self.folded = (
+            "",
+            [],
+        )  # the title that hides what follows, and the blocks under it
 
     def read(self, doctree):
         self.add_children(doctree)
@@ -137,7 +165,9 @@ class Page:
         return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*"
 
     def add_exercise_enumerable_node(self, node):
-        self.text.append(f"**Exercise {self.number('exercise', node['label'])}**{self.inline(node[0])}")
+        self.text.append(
+            f"**Exercise {self.number('exercise', node['label'])}**{self.inline(node[0])}"
+        )
         self.add_children(node)
 
     def add_solution_node(self, node):
@@ -152,16 +182,27 @@ class Page:
             return
         tags = set(node["cell_metadata"].get("tags") or ())
         if tags - TAGS or not node.children:
-            self.refuse(node, f"cell tags must be among {sorted(TAGS)}, and remove-input alone, got {sorted(tags)}")
+            self.refuse(
+                node,
+                f"cell tags must be among {sorted(TAGS)}, and remove-input alone, got {sorted(tags)}",
+            )
             return
         prompt = node["prompt_show"] if tags & FOLDING_TAGS else ""
         self.add_code(node[0].astext().strip("\n"), self.fold or prompt)
 
     def add_code(self, source, title):
         self.close_cell()
-        cell = {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+        cell = {
+            "cell_type": "code",
+            "metadata": {},
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+        }
         if self.fold:  # a solution shows that it is right, where the book's tests ask that it be
-            cell["source"] = source = re.sub(r"^assert check\(", "check(", source, flags=re.MULTILINE)
+            cell["source"] = source = re.sub(
+                r"^assert check\(", "check(", source, flags=re.MULTILINE
+            )
         if title:  # Colab folds by "# @title" and "cellView", JupyterLab by "source_hidden"
             cell["source"] = f"# @title {title}\n{source}"
             cell["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}
@@ -205,7 +246,9 @@ class Page:
     def words(self, title):
         """Return a title for where formulas are read but Markdown is not."""
         texts = title.findall(nodes.Text)
-        return "".join(self.say(text.parent) if isinstance(text.parent, nodes.math) else text for text in texts)
+        return "".join(
+            self.say(text.parent) if isinstance(text.parent, nodes.math) else text for text in texts
+        )
 
     def number(self, kind, label):
         return dotted(self.env.toc_fignumbers.get(self.docname, {}).get(kind, {}).get(label))
@@ -260,14 +303,19 @@ class Page:
             tex = f"\\begin{{aligned}}\n{tex}\n\\end{{aligned}}"
         if node["number"]:
             tex += f" \\tag{{{self.number('displaymath', node['ids'][0])}}}"
-        tex = re.sub(r"\n[ \t]*([=-]+)[ \t]*\n[ \t]*", r"\n\1 ", tex)  # alone on a line it would underline a heading
+        tex = re.sub(
+            r"\n[ \t]*([=-]+)[ \t]*\n[ \t]*", r"\n\1 ", tex
+        )  # alone on a line it would underline a heading
         return f"$$\n{tex}\n$$"
 
     def say_admonition(self, node):
         if "margin" in node["classes"] and not node[0].astext():
             return quoted(self.body(node))
         name = "Aside" if isinstance(node, nodes.sidebar) else node.tagname.title()
-        given = next((c for c in node.children if isinstance(c, nodes.title) and c.children), nodes.title("", name))
+        given = next(
+            (c for c in node.children if isinstance(c, nodes.title) and c.children),
+            nodes.title("", name),
+        )
         if "dropdown" in node["classes"]:
             return details(self.words(given), self.body(node))
         return quoted(f"**{self.inline(given)}**\n\n{self.body(node)}")
@@ -284,7 +332,11 @@ class Page:
 
     def say_proof_node(self, node):
         (proof,) = node.children
-        return self.say(proof) if "dropdown" in proof["classes"] else self.body(proof).replace("Proof.", "*Proof.*", 1)
+        return (
+            self.say(proof)
+            if "dropdown" in proof["classes"]
+            else self.body(proof).replace("Proof.", "*Proof.*", 1)
+        )
 
     # In a sentence
 

@@ -27,13 +27,19 @@ def quoted(body):
 
 def run_in(title, body):
     """Put the title on the first line of a paragraph, but not before a list, a formula, a table or a quotation."""
-    return f"{title}\n\n{body}" if re.match(r"\$\$|[-*+>] |\d+[.)] |```|\||<", body) else f"{title} {body}"
+    return (
+        f"{title}\n\n{body}"
+        if re.match(r"\$\$|[-*+>] |\d+[.)] |```|\||<", body)
+        else f"{title} {body}"
+    )
 
 
 def code(text):
     """Return code between more backticks than it holds."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    space = " " if "`" in (text[0], text[-1]) or text[0] == text[-1] == " " else ""  # one on each side is not read
+    space = (
+        " " if "`" in (text[0], text[-1]) or text[0] == text[-1] == " " else ""
+    )  # one on each side is not read
     return f"{ticks}{space}{text}{space}{ticks}"
 
 
@@ -45,13 +51,19 @@ def escape(text):
 
 def safe_lines(text):
     """Return a paragraph of which no line begins like a heading, a list, a quotation or a table."""
-    text = re.sub(r"^(?=(?:#{1,6}|[-+])(?:\s|$)|>|[-=:|][-=:| \t]*$)", r"\\", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^(?=(?:#{1,6}|[-+])(?:\s|$)|>|[-=:|][-=:| \t]*$)", r"\\", text, flags=re.MULTILINE
+    )
     return re.sub(r"^\d{1,9}(?=[.)](?:\s|$))", r"\g<0>\\", text, flags=re.MULTILINE)
 
 
 def outside_environments(tex):
     """Return the formula without its environments, taken out from the innermost."""
-    while (less := re.sub(r"\\begin\{(\w+\*?)\}(?:(?!\\begin).)*?\\end\{\1\}", "", tex, flags=re.DOTALL)) != tex:
+    while (
+        less := re.sub(
+            r"\\begin\{(\w+\*?)\}(?:(?!\\begin).)*?\\end\{\1\}", "", tex, flags=re.DOTALL
+        )
+    ) != tex:
         tex = less
     return tex
 

@@ -47,7 +47,10 @@ def fold(name, summary, level=1):
 
 def before(number, needs):
     """Return three problems of earlier chapters; the script chooses others for readers whom it knows."""
-    folds = "".join(fold(name, ALL[name].promise, 3).replace(' id="practice-', ' data-place="') for name in needs)
+    folds = "".join(
+        fold(name, ALL[name].promise, 3).replace(' id="practice-', ' data-place="')
+        for name in needs
+    )
     data = f'data-name="three-before" data-chapter="{number}" data-needs="{" ".join(needs)}"'
     head = f'<h2 id="before">Three from before</h2><p>{RULE}</p>'
     return f'<section {data} aria-labelledby="before">{head}{folds}</section>'
@@ -58,23 +61,37 @@ def fill(app, doctree, docname):
         return
     pages = chapters(app)
     number = next((number for number, name in pages.items() if name == docname), None)
-    for comment in list(doctree.findall(nodes.comment)) if number or docname in (HOME, "book/teach") else ():
+    for comment in (
+        list(doctree.findall(nodes.comment)) if number or docname in (HOME, "book/teach") else ()
+    ):
         if made := {"the promises": promises, "the minutes": minutes}.get(comment.astext().strip()):
             comment.replace_self(nodes.raw("", made(app, pages), format="html"))
-        elif task := re.fullmatch(r"found: (?P<figure>\S+) (?P<rule>.+?)(?P<hides> hides)?", comment.astext()):
+        elif task := re.fullmatch(
+            r"found: (?P<figure>\S+) (?P<rule>.+?)(?P<hides> hides)?", comment.astext()
+        ):
             data = " ".join(
-                f'data-{name}="{html.escape(value or "").strip()}"' for name, value in task.groupdict().items()
+                f'data-{name}="{html.escape(value or "").strip()}"'
+                for name, value in task.groupdict().items()
             )
             words = '<output aria-live="polite"></output><button type="button" hidden>Show the answer</button>'
-            comment.replace_self(nodes.raw("", f'<div class="found" {data}>{words}</div>', format="html"))
+            comment.replace_self(
+                nodes.raw("", f'<div class="found" {data}>{words}</div>', format="html")
+            )
     if number is None:
         return
     top = next(doctree.findall(nodes.section))
     if number in NEEDS:
-        need = next(p for p in top.children if isinstance(p, nodes.paragraph) and "You need" in p.astext())
+        need = next(
+            p for p in top.children if isinstance(p, nodes.paragraph) and "You need" in p.astext()
+        )
         top.insert(top.index(need) + 1, nodes.raw("", before(number, NEEDS[number]), format="html"))
-    exercises = next(section for section in top.findall(nodes.section) if section[0].astext() == "Exercises")
-    folds = "".join(fold(name, ALL[name].promise[0].upper() + ALL[name].promise[1:]) for name in kinds_of(number))
+    exercises = next(
+        section for section in top.findall(nodes.section) if section[0].astext() == "Exercises"
+    )
+    folds = "".join(
+        fold(name, ALL[name].promise[0].upper() + ALL[name].promise[1:])
+        for name in kinds_of(number)
+    )
     words = "<p>Practice with fresh numbers first. After each right answer, the next problem gives you fewer steps.</p>"
     exercises.insert(1, nodes.raw("", words + folds, format="html"))
 
@@ -98,11 +115,17 @@ def minutes(app, pages):
     parts = []
     for number, name in pages.items():
         top, times = next(app.env.get_doctree(name).findall(nodes.section)), []
-        for i, section in enumerate((child for child in top if isinstance(child, nodes.section)), 1):
+        for i, section in enumerate(
+            (child for child in top if isinstance(child, nodes.section)), 1
+        ):
             text = " ".join(node.astext() for node in section.findall(nodes.paragraph))
             moving = sum('<figure class="' in raw.astext() for raw in section.findall(nodes.raw))
-            exercises = sum(raw.astext().count('<form class="check"') for raw in section.findall(nodes.raw))
-            times.append(f"{number}.{i} {round(1 + len(text.split()) / 100 + 2 * moving + 6 * exercises)}")
+            exercises = sum(
+                raw.astext().count('<form class="check"') for raw in section.findall(nodes.raw)
+            )
+            times.append(
+                f"{number}.{i} {round(1 + len(text.split()) / 100 + 2 * moving + 6 * exercises)}"
+            )
         topic = html.escape(app.env.titles[name].astext().partition(": ")[0])
         parts.append(f"<li><strong>{topic}</strong>: {', '.join(times)}</li>")
     return f"<ul>{''.join(parts)}</ul>"
@@ -110,11 +133,18 @@ def minutes(app, pages):
 
 def tell_kinds(app):
     """Every page knows the kinds: for the rings beside the chapters, and for the choice of three from before."""
-    pages = {int(path.name[:2]): path.stem for path in sorted(Path(app.srcdir, "book").glob("[0-9][0-9]-*.md"))}
-    kinds = {
-        name: [kind.chapter, kind.promise, pages[kind.chapter]] for name, kind in ALL.items() if kind.chapter in pages
+    pages = {
+        int(path.name[:2]): path.stem
+        for path in sorted(Path(app.srcdir, "book").glob("[0-9][0-9]-*.md"))
     }
-    app.add_js_file(None, body=f"window.lowrankKinds = {json.dumps(kinds, separators=(',', ':'))};", priority=1)
+    kinds = {
+        name: [kind.chapter, kind.promise, pages[kind.chapter]]
+        for name, kind in ALL.items()
+        if kind.chapter in pages
+    }
+    app.add_js_file(
+        None, body=f"window.lowrankKinds = {json.dumps(kinds, separators=(',', ':'))};", priority=1
+    )
 
 
 def write_banks(app, problem):
@@ -124,7 +154,9 @@ def write_banks(app, problem):
     folder.mkdir(exist_ok=True)
     for name in ALL:
         data = json.dumps(bank(name), separators=(",", ":"), ensure_ascii=False)
-        (folder / f"{name}.js").write_text(f'(window.lowrankPractice ??= {{}})["{name}"] = {data};\n', encoding="utf-8")
+        (folder / f"{name}.js").write_text(
+            f'(window.lowrankPractice ??= {{}})["{name}"] = {data};\n', encoding="utf-8"
+        )
 
 
 def setup(app):

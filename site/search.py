@@ -23,10 +23,16 @@ def words(node, titles):
     """Return what stands in a part of a page, formulas without the marks of TeX."""
     if isinstance(node, nodes.Text):
         return node.astext()
-    if isinstance(node, UNREAD) or node.get("refdomain") == "cite" or LABEL.fullmatch(node.get("reftarget", "")):
+    if (
+        isinstance(node, UNREAD)
+        or node.get("refdomain") == "cite"
+        or LABEL.fullmatch(node.get("reftarget", ""))
+    ):
         return ""
     if node.get("reftype") in ("doc", "ref") and not node["refexplicit"]:
-        return next((title for name, title in titles.items() if name.endswith(node["reftarget"])), "")
+        return next(
+            (title for name, title in titles.items() if name.endswith(node["reftarget"])), ""
+        )
     if isinstance(node, nodes.math | nodes.math_block):
         text = node.astext()
         for tex, read in TEX.items():
@@ -45,10 +51,14 @@ def places(app):
         page, numbers = titles[name], env.toc_secnumbers.get(name, {})
         for part in env.get_doctree(name).findall(nodes.Element):
             rest = part.children[1:]
-            if isinstance(part, nodes.section) and isinstance(part.parent, nodes.section | nodes.document):
+            if isinstance(part, nodes.section) and isinstance(
+                part.parent, nodes.section | nodes.document
+            ):
                 ids, title = part["ids"], part[0].astext()
                 rest = [child for child in rest if not isinstance(child, nodes.section)]
-            elif isinstance(part, addnodes.desc) or isinstance(getattr(part.parent, "parent", None), addnodes.glossary):
+            elif isinstance(part, addnodes.desc) or isinstance(
+                getattr(part.parent, "parent", None), addnodes.glossary
+            ):
                 ids = part[0]["ids"]
                 title = ids[0] if ids and isinstance(part, addnodes.desc) else part[0].astext()
             else:
@@ -60,7 +70,14 @@ def places(app):
             text = re.sub(
                 r" \([;, ]*(by hand in|try)?\)", "", re.sub(r"(?<=\()[;,] | (?=[),.;])", "", text)
             )  # for numbers
-            found.append([app.builder.get_target_uri(name) + anchor, page, f"{number} {title}".strip(" ."), text])
+            found.append(
+                [
+                    app.builder.get_target_uri(name) + anchor,
+                    page,
+                    f"{number} {title}".strip(" ."),
+                    text,
+                ]
+            )
     return found
 
 
@@ -71,7 +88,11 @@ def write_places(app, problem):
     static = Path(app.outdir) / "_static"
     data = json.dumps(places(app), ensure_ascii=False, separators=(",", ":"))
     (static / "search-data.js").write_text(f"window.places = {data};\n", encoding="utf-8")
-    for unused in (static.parent / "searchindex.js", static / "searchtools.js", static / "language_data.js"):
+    for unused in (
+        static.parent / "searchindex.js",
+        static / "searchtools.js",
+        static / "language_data.js",
+    ):
         unused.unlink(missing_ok=True)
 
 

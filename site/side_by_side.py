@@ -1,7 +1,7 @@
 """Run the chapters side by side, before Sphinx reads them one after the other and finds each in the cache.
 
-Each runs on one core. The numerical libraries would split even small products among all cores, and on a busy machine
-wait for the slowest most of the time.
+Each runs on one core. The numerical libraries would split even small products among all cores, and
+on a busy machine wait for the slowest most of the time.
 """
 
 import logging
@@ -45,7 +45,8 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     folder = Path(app.config.nb_execution_cache_path)
-    # While this file lies there, an interrupt or a full disk may have left half a chapter in the cache.
+    # While this file lies there, an interrupt or a full disk may have left half a chapter in the
+    # cache.
     stamp = folder / "chapters-run"
     if stamp.exists():
         shutil.rmtree(folder / "executed", ignore_errors=True)
@@ -54,19 +55,27 @@ def fill_the_cache(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     cache.cache_notebook_bundle = in_turn(cache.cache_notebook_bundle)
     folder.mkdir(parents=True, exist_ok=True)
     sources = [env.doc2path(doc) for doc in docnames]
-    chapters = [source for source in sources if is_myst_markdown_notebook(Path(source).read_text(encoding="utf-8"))]
+    chapters = [
+        source
+        for source in sources
+        if is_myst_markdown_notebook(Path(source).read_text(encoding="utf-8"))
+    ]
     for chapter in chapters:
         cache.add_nb_to_project(chapter, read_data=READER)
-    # A chapter that fails is not cached: MyST-NB runs it again, and says what is wrong in its own way.
+    # A chapter that fails is not cached: MyST-NB runs it again, and says what is wrong in its own
+    # way.
     execute = ExecutionWorkerLocalSerial(logging.Logger("side by side"))
 
     def run(number: int, path: str) -> int:
-        status, _ = execute(ProcessData(number, path, cache, app.config.nb_execution_timeout, allow_errors=False))
+        status, _ = execute(
+            ProcessData(number, path, cache, app.config.nb_execution_timeout, allow_errors=False)
+        )
         getLogger(__name__).info("ran %s", Path(path).name)
         return status
 
     stamp.touch()
-    # Threads, because each chapter has a process anyway: its kernel. They do not outlive an interrupted build.
+    # Threads, because each chapter has a process anyway: its kernel. They do not outlive an
+    # interrupted build.
     with ThreadPool() as pool:
         waiting = cache.list_unexecuted(filter_uris=chapters)
         ended = pool.starmap(run, [(record.pk, record.uri) for record in waiting], chunksize=1)

@@ -17,7 +17,12 @@ def tensors(*shapes, seed=0, dtype=torch.float64):
 
 def triple(batch=3, heads=2, n_queries=4, n_keys=6, d=5, d_v=3, **options):
     """Queries, keys and values of sizes that are all different."""
-    return tensors((batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v), **options)
+    return tensors(
+        (batch, heads, n_queries, d),
+        (batch, heads, n_keys, d),
+        (batch, heads, n_keys, d_v),
+        **options,
+    )
 
 
 def real_tokens(batch=3, n=6):
@@ -34,9 +39,14 @@ def weights_by_loops(q, k, mask=None):
     d, q, k = q.shape[3], q.detach().double().tolist(), k.detach().double().tolist()
     for b, h, i in np.ndindex(weights.shape[:3]):
         real = [j for j in range(weights.shape[3]) if mask is None or mask[b, j]]
-        scores = {j: math.fsum(x * y for x, y in zip(q[b][h][i], k[b][h][j], strict=True)) / d**0.5 for j in real}
+        scores = {
+            j: math.fsum(x * y for x, y in zip(q[b][h][i], k[b][h][j], strict=True)) / d**0.5
+            for j in real
+        }
         for j in real:
-            weights[b, h, i, j] = 1 / math.fsum(math.exp(scores[other] - scores[j]) for other in real)
+            weights[b, h, i, j] = 1 / math.fsum(
+                math.exp(scores[other] - scores[j]) for other in real
+            )
     return weights
 
 

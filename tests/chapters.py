@@ -1,7 +1,7 @@
 """Run the cells of a chapter, and find the judges of its explorers.
 
-``tests/book/test_chapter_NN.py`` names a judge for each explorer of chapter NN: a function in plain NumPy that takes
-the chapter's namespace and the sliders' values::
+``tests/book/test_chapter_NN.py`` names a judge for each explorer of chapter NN: a function in plain
+NumPy that takes the chapter's namespace and the sliders' values::
 
     EXPLORERS = {"rank-k-photo": judge}
 
@@ -72,10 +72,19 @@ def run(path: Path) -> Ran:
         return explorer
 
     printed = io.StringIO()
-    with patch.object(sliders, "explore", keep), matplotlib.rc_context(), contextlib.redirect_stdout(printed):
+    with (
+        patch.object(sliders, "explore", keep),
+        matplotlib.rc_context(),
+        contextlib.redirect_stdout(printed),
+    ):
         for number, cell in enumerate(code_cells(path), start=1):
             where = f"<{path.name}, code cell {number}>"
-            linecache.cache[where] = (len(cell.source), None, cell.source.splitlines(True), where)  # for tracebacks
+            linecache.cache[where] = (
+                len(cell.source),
+                None,
+                cell.source.splitlines(True),
+                where,
+            )  # for tracebacks
             tree = ast.parse(cell.source)
             last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
             exec(compile(tree, where, "exec"), namespace)
@@ -121,7 +130,11 @@ def judged(name: str) -> Judged:
     ran, judge = run(path), judges(path)[name]
     explorer = ran.explorers[name]
     everywhere = explorer.positions()
-    return Judged(path, explorer, [Position(v, judge(ran.namespace, **v), explorer.numbers(**v)) for v in everywhere])
+    return Judged(
+        path,
+        explorer,
+        [Position(v, judge(ran.namespace, **v), explorer.numbers(**v)) for v in everywhere],
+    )
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -132,6 +145,8 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 def share(told: "list[Story]", *, attend: Any = None, weights: Any = None) -> float:
     """Return the share of right answers of the storyteller, each question counting once."""
-    shares = storyteller.grade(functools.partial(storyteller.forward, weights=weights), told, attend=attend)
+    shares = storyteller.grade(
+        functools.partial(storyteller.forward, weights=weights), told, attend=attend
+    )
     asked = {job: sum(story.jobs.count(job) for story in told) for job in shares}
     return float(sum(shares[job] * asked[job] for job in shares) / sum(asked.values()))

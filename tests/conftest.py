@@ -11,8 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores: more threads would wait for one another
-    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # the workers share the cores: more threads would wait for one another
+    os.environ |= dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+    )
 
 import pytest
 from browsing import GET_ONE, find_browser, serve
@@ -28,7 +32,8 @@ SOURCES = ["_config.yml", "_toc.yml", "requirements.txt", "site", "book", "lowra
 DERIVED = {".ipynb", ".pyc"}
 
 
-# Rooms of tests and of the package that hold no mathematics; a module, a new one too, needs no entry.
+# Rooms of tests and of the package that hold no mathematics; a module, a new one too, needs no
+# entry.
 AROUND = {"answers", "book", "figures", "kit", "measure", "notebooks", "site"}
 BOOK = {path.stem for path in (ROOT / "book").glob("*.md")}
 OF_THE_BOOK = {ROOT / "tests" / room for room in ("book", "site", "notebooks")}
@@ -74,7 +79,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(subjects[item]))
 
 
-# What is imported and collected, about a million objects, lives until the end: no collection need look through it.
+# What is imported and collected, about a million objects, lives until the end: no collection need
+# look through it.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> None:
     """Rest the garbage collector until the tests are collected."""
@@ -93,8 +99,12 @@ def site() -> Path:
     stamp = SITE / "objects.inv"  # written at the end of every build
     if not stamp.exists():
         pytest.fail("the site is not built: run make book")
-    sources = [p for name in SOURCES for p in (ROOT / name, *(ROOT / name).rglob("*")) if p.is_file()]
-    newer = [p for p in sources if p.suffix not in DERIVED and p.stat().st_mtime > stamp.stat().st_mtime]
+    sources = [
+        p for name in SOURCES for p in (ROOT / name, *(ROOT / name).rglob("*")) if p.is_file()
+    ]
+    newer = [
+        p for p in sources if p.suffix not in DERIVED and p.stat().st_mtime > stamp.stat().st_mtime
+    ]
     if newer:
         pytest.fail(f"the site is older than {', '.join(p.name for p in newer)}: run make book")
     return SITE

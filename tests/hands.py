@@ -90,7 +90,9 @@ class Hand(NamedTuple):
         assert shown == numbers
         return shown
 
-    def tour(self, states: list[dict[str, Any]], check: Callable[[Seen], Any] = lambda seen: seen) -> list[Any]:
+    def tour(
+        self, states: list[dict[str, Any]], check: Callable[[Seen], Any] = lambda seen: seen
+    ) -> list[Any]:
         """Put it into one state after the other, all in one go, and check what it said in each."""
         tour = list(zip(states, json.loads(self.figure.evaluate(TOUR, states)), strict=True))
         for state, said in tour:
@@ -143,8 +145,8 @@ def close_later_ones(contexts: list[BrowserContext]) -> Iterator[None]:
         contexts.pop().close()
 
 
-# A page that a fixture of the whole file opened stays until the file has ended. Without these a hundred pages would be
-# open at the end, each with processes of its own.
+# A page that a fixture of the whole file opened stays until the file has ended. Without these a
+# hundred pages would be open at the end, each with processes of its own.
 @pytest.fixture(scope="module", autouse=True)
 def a_file_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
     yield from close_later_ones(contexts)
@@ -157,14 +159,21 @@ def a_test_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def show(
-    browser: Browser, contexts: list[BrowserContext], markup: Callable[[Instrument], str], tmp_path_factory: Any
+    browser: Browser,
+    contexts: list[BrowserContext],
+    markup: Callable[[Instrument], str],
+    tmp_path_factory: Any,
 ) -> Iterator[Callable[..., Hand]]:
     """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
     folder: Path = tmp_path_factory.mktemp("instruments")
     messages: list[str] = []
 
     def open_page(
-        *instruments: Instrument, address: str = "", root: str = "", script: str = "", **settings: Any
+        *instruments: Instrument,
+        address: str = "",
+        root: str = "",
+        script: str = "",
+        **settings: Any,
     ) -> Hand:
         path = folder / f"{len(contexts)}.html"
         text = PAGE.replace("{root}", root).replace("{blocks}", "".join(map(markup, instruments)))
@@ -177,7 +186,9 @@ def show(
         requests: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
+        )
         page.goto(path.as_uri() + address)
         hand = Hand(page, page.locator("figure.instrument").first, requests)
         if instruments and settings.get("java_script_enabled", True):

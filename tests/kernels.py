@@ -25,13 +25,21 @@ class Ran(NamedTuple):
 
     def view(self) -> str | None:
         """Return the id of the first widget that the cell shows, if any."""
-        return next((out["data"][WIDGET]["model_id"] for out in self.outputs if WIDGET in out.get("data", {})), None)
+        return next(
+            (
+                out["data"][WIDGET]["model_id"]
+                for out in self.outputs
+                if WIDGET in out.get("data", {})
+            ),
+            None,
+        )
 
 
 class Kernel:
     """A running kernel, with the state of every widget in ``models``.
 
-    ``heard`` counts the kernel's messages to each widget: a redraw may come after the kernel is idle again.
+    ``heard`` counts the kernel's messages to each widget: a redraw may come after the kernel is
+    idle again.
     """
 
     def __init__(self, client: Any) -> None:
@@ -61,7 +69,9 @@ class Kernel:
     def move(self, slider: str, index: int, face: str) -> None:
         """Move a slider, and wait until the ``face`` widget below it is drawn again."""
         before = self.heard[face]
-        errors = [out for out in self._until_idle(self.send(slider, index)) if out.get("name") == "stderr"]
+        errors = [
+            out for out in self._until_idle(self.send(slider, index)) if out.get("name") == "stderr"
+        ]
         assert not errors, errors
         self.wait(lambda: self.heard[face] > before)
 
@@ -76,7 +86,9 @@ class Kernel:
 
     def _reply(self, sent: str) -> dict[str, Any]:
         # Late replies to requests from the start of the kernel may come first.
-        while (message := self.client.get_shell_msg(timeout=HANG))["parent_header"].get("msg_id") != sent:
+        while (message := self.client.get_shell_msg(timeout=HANG))["parent_header"].get(
+            "msg_id"
+        ) != sent:
             pass
         return message["content"]
 

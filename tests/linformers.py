@@ -12,7 +12,9 @@ from lowrank_tutor.linformer import LinformerSelfAttention
 
 SHARINGS = ["key-value", "headwise"]
 MASKS = pytest.mark.parametrize("mask", [None, real_tokens()], ids=["whole", "masked"])
-ENTRIES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -0.5, 2.0])  # so that rows meet no real token, or are zeros
+ENTRIES = st.sampled_from(
+    [0.0, 0.0, 0.0, 1.0, -0.5, 2.0]
+)  # so that rows meet no real token, or are zeros
 
 
 def array(x):
@@ -23,7 +25,13 @@ def rule_by_loops(row, real, rule=None):
     """Return what row j is multiplied with, and its share: 0 where it meets no real token, 1 for a row of zeros."""
     power = {"sum": 1, "norm": 2}[rule or ("sum" if min(row) >= 0 else "norm")]
     whole, seen = sum(abs(x) ** power for x in row), sum(abs(row[t]) ** power for t in real)
-    return (1.0, 1.0) if whole == 0 else ((whole / seen) ** (1 / power), seen / whole) if seen > 0 else (0.0, 0.0)
+    return (
+        (1.0, 1.0)
+        if whole == 0
+        else ((whole / seen) ** (1 / power), seen / whole)
+        if seen > 0
+        else (0.0, 0.0)
+    )
 
 
 def by_loops(q, k, v, e, f=None, mask=None, rule=None):
@@ -34,7 +42,9 @@ def by_loops(q, k, v, e, f=None, mask=None, rule=None):
         real = [t for t in range(k.shape[2]) if mask is None or mask[b, t]]
         mixtures = []
         for row_e, row_f in zip(e, f, strict=True):
-            (scale_e, share_e), (scale_f, share_f) = (rule_by_loops(row, real, rule) for row in (row_e, row_f))
+            (scale_e, share_e), (scale_f, share_f) = (
+                rule_by_loops(row, real, rule) for row in (row_e, row_f)
+            )
             if share_e > 0 and share_f > 0:
                 key = sum((scale_e * row_e[t] * k[b, h, t] for t in real), np.zeros(k.shape[3]))
                 value = sum((scale_f * row_f[t] * v[b, h, t] for t in real), np.zeros(v.shape[3]))
@@ -42,9 +52,12 @@ def by_loops(q, k, v, e, f=None, mask=None, rule=None):
         for i in range(q.shape[2] if mixtures else 0):
             scores = [sum(q[b, h, i] * key) / math.sqrt(k.shape[3]) for _, key, _ in mixtures]
             weights = [
-                share * math.exp(score - max(scores)) for score, (share, *_) in zip(scores, mixtures, strict=True)
+                share * math.exp(score - max(scores))
+                for score, (share, *_) in zip(scores, mixtures, strict=True)
             ]
-            out[b, h, i] = sum(w * value for w, (*_, value) in zip(weights, mixtures, strict=True)) / sum(weights)
+            out[b, h, i] = sum(
+                w * value for w, (*_, value) in zip(weights, mixtures, strict=True)
+            ) / sum(weights)
     return out
 
 
@@ -55,11 +68,16 @@ def layer_by_loops(layer, x, mask=None):
     real[:, :n] = True if mask is None else mask
     padded = torch.zeros(batch, layer.max_len, dim, dtype=torch.float64)
     padded[:, :n] = x.detach().masked_fill(~real[:, :n, None], 0)
-    made = ((padded @ part.weight.detach().double().T, part.bias) for part in (layer.to_q, layer.to_k, layer.to_v))
+    made = (
+        (padded @ part.weight.detach().double().T, part.bias)
+        for part in (layer.to_q, layer.to_k, layer.to_v)
+    )
     made = (part if bias is None else part + bias.detach().double() for part, bias in made)
     q, k, v = (part.view(batch, layer.max_len, layer.heads, -1).transpose(1, 2) for part in made)
     mixed = (
-        by_loops(q, k, v, layer.e, layer.f, real, layer.rule).transpose(0, 2, 1, 3).reshape(batch, layer.max_len, dim)
+        by_loops(q, k, v, layer.e, layer.f, real, layer.rule)
+        .transpose(0, 2, 1, 3)
+        .reshape(batch, layer.max_len, dim)
     )
     out = mixed @ array(layer.to_out.weight).T + array(layer.to_out.bias)
     return np.where(real[:, :, None], out, 0)[:, :n]

@@ -101,12 +101,19 @@ class Masked(nn.Module):
 @pytest.mark.parametrize("masked", [False, True])
 def test_export_of_any_length(masked):
     """An export of 40 tokens also holds for a single token and for max_len."""
-    layer, lengths = Masked(a_layer()) if masked else a_layer(), {1: torch.export.Dim("n", min=1, max=64)}
+    layer, lengths = (
+        Masked(a_layer()) if masked else a_layer(),
+        {1: torch.export.Dim("n", min=1, max=64)},
+    )
     given = (X, torch.ones(3, 40, dtype=torch.bool))[: 1 + masked]
-    program = torch.export.export(layer, given, dynamic_shapes=(lengths, lengths)[: 1 + masked]).module()
+    program = torch.export.export(
+        layer, given, dynamic_shapes=(lengths, lengths)[: 1 + masked]
+    ).module()
     for n in (1, 64):
         tokens = (WHOLE[:, :n], torch.arange(n) < torch.tensor([[64], [30], [1]]))[: 1 + masked]
-        np.testing.assert_allclose(program(*tokens).detach(), layer(*tokens).detach(), rtol=0, atol=2e-6)
+        np.testing.assert_allclose(
+            program(*tokens).detach(), layer(*tokens).detach(), rtol=0, atol=2e-6
+        )
 
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
@@ -143,7 +150,9 @@ def convert():
 def rotated(x, base):
     """Turn pair i of the vector at position t by the angle t base^(-i/pairs), as complex numbers."""
     pairs = x.shape[3] // 2
-    angles = torch.arange(x.shape[2])[:, None] * base ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
+    angles = torch.arange(x.shape[2])[:, None] * base ** (
+        -torch.arange(pairs, dtype=torch.float64) / pairs
+    )
     z = torch.complex(x[..., :pairs], x[..., pairs:]) * torch.polar(torch.ones_like(angles), angles)
     return torch.cat([z.real, z.imag], dim=3)
 
@@ -155,7 +164,9 @@ def dense(part, x, real):
     q, k, v = (one.unflatten(2, (2, -1)).transpose(1, 2) for one in made.chunk(3, dim=2))
     if len(linears) == 1:
         q, k = rotated(q, 160_000.0), rotated(k, 160_000.0)
-    windows = torch.eye(6, dtype=torch.float64).repeat_interleave(4, dim=1) * real[:, None]  # (batch, 6, n)
+    windows = (
+        torch.eye(6, dtype=torch.float64).repeat_interleave(4, dim=1) * real[:, None]
+    )  # (batch, 6, n)
     counts = windows.sum(2, keepdim=True)
     means = (windows / counts.clamp(min=1))[:, None]
     logits = q @ (means @ k).transpose(2, 3) / q.shape[3] ** 0.5
@@ -174,7 +185,8 @@ def test_converted_encoder(convert, name):
     convert(model, parts(model), k=32)
     expected, out = (one(TOKENS, attention_mask=mask)[0][REAL].detach() for one in (exact, model))
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
-    # averages of 4, on fewer tokens than max_len and with padding: every converted part against the dense formula
+    # averages of 4, on fewer tokens than max_len and with padding: every converted part against the
+    # dense formula
     convert(model, parts(model), k=8)
     seen = []
     for part in parts(model):
@@ -185,9 +197,13 @@ def test_converted_encoder(convert, name):
     assert len(seen) == len(parts(model)) == (3 if name == "Bert" else 1)
     for part, x, mixed in seen:
         expected = dense(part, x, REAL)[REAL].detach()
-        np.testing.assert_allclose(mixed[REAL].detach(), expected, rtol=0, atol=1e-5 * expected.abs().max())
+        np.testing.assert_allclose(
+            mixed[REAL].detach(), expected, rtol=0, atol=1e-5 * expected.abs().max()
+        )
     # padding changes nothing, E learns, and the model comes back from its state
-    np.testing.assert_allclose(out[0][1, :15].detach(), model(TOKENS[1:, :15])[0][0].detach(), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        out[0][1, :15].detach(), model(TOKENS[1:, :15])[0][0].detach(), rtol=0, atol=1e-5
+    )
     out[0].square().sum().backward()
     assert all(part.e.grad.abs().max() > 0 for part in parts(model))
     again, _ = model_and_parts(name)
@@ -212,7 +228,11 @@ REFUSED = {
     "packed": ({}, {"attention_mask": PACKED}, "mask must have equal rows"),
     "dropout": ({"attention_probs_dropout_prob": 0.1}, {}, "dropout must be 0, got 0.1"),
     "biases": ({}, {"position_bias": torch.zeros(1, 2, 24, 24)}, "position_bias must be None"),
-    "long": ({"max_position_embeddings": 16}, {"position_ids": torch.arange(24)[None] % 16}, "at most max_len"),
+    "long": (
+        {"max_position_embeddings": 16},
+        {"position_ids": torch.arange(24)[None] % 16},
+        "at most max_len",
+    ),
 }
 
 
@@ -255,7 +275,9 @@ def test_mixed_after_rotation(seed):
 
 
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-PLUG_IN, REPLACE = (next(code for code in BLOCKS if name in code) for name in ("def windows(", "def loss("))
+PLUG_IN, REPLACE = (
+    next(code for code in BLOCKS if name in code) for name in ("def windows(", "def loss(")
+)
 
 
 def a_writer(method="window=64, m=8", name="Llama", **more):
@@ -281,13 +303,20 @@ def test_attention_plug_in(method):
     """Twenty written tokens are those that the whole text gives; groups of one are exact attention."""
     exact, model = a_writer(method)
     text = torch.randint(1, 50, (2, 9))
-    options = {"max_new_tokens": 20, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
+    options = {
+        "max_new_tokens": 20,
+        "do_sample": False,
+        "output_logits": True,
+        "return_dict_in_generate": True,
+    }
     with torch.no_grad():
         written = model.generate(text, **options)
         whole = model(written.sequences).logits
         same = np.allclose(whole[:, :9], exact(text).logits, rtol=0, atol=1e-9)
     assert written.sequences.shape == (2, 29)
-    np.testing.assert_allclose(torch.stack(written.logits, dim=1), whole[:, 8:-1], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        torch.stack(written.logits, dim=1), whole[:, 8:-1], rtol=0, atol=1e-5
+    )
     assert same == (method == "window=64, m=1")
     model(text, labels=text).loss.backward()
     assert all(part.grad.abs().max() > 0 for part in model.parameters())
@@ -306,7 +335,10 @@ def test_layers_replaced_one_by_one(capsys):
         assert loss() == pytest.approx(float(exact(ids, labels=ids).loss), abs=1e-9)
     assert len({loss(), loss(0), loss(1), loss(0, 1)}) == 4
     first = min((0, 1), key=loss)
-    losses = [f"{loss(*layers):.3f} with windows in {[*layers]}" for layers in ((), (first,), (first, 1 - first))]
+    losses = [
+        f"{loss(*layers):.3f} with windows in {[*layers]}"
+        for layers in ((), (first,), (first, 1 - first))
+    ]
     assert capsys.readouterr().out.splitlines() == losses
 
 
@@ -317,7 +349,9 @@ def test_ways_to_write(way):
     _, model = a_writer("window=4, m=3")
     alone = {"num_beams": way.get("num_beams", 1), "use_cache": False}
     text = torch.randint(1, 50, (1, 9), generator=torch.Generator().manual_seed(0))
-    cached, anew = (model.generate(text, max_new_tokens=20, do_sample=False, **given) for given in (way, alone))
+    cached, anew = (
+        model.generate(text, max_new_tokens=20, do_sample=False, **given) for given in (way, alone)
+    )
     assert torch.equal(cached, anew)
 
 
@@ -337,11 +371,15 @@ def test_plug_in_refusals(row):
     _, model = a_writer(**more)
     model.train("attention_dropout" in more)
     with pytest.raises(ValueError, match=told):
-        model.generate(torch.ones(1, length, dtype=torch.int64), max_new_tokens=4, do_sample=False, **given)
+        model.generate(
+            torch.ones(1, length, dtype=torch.int64), max_new_tokens=4, do_sample=False, **given
+        )
 
 
 @others_warn
-@pytest.mark.parametrize("given", [{"is_causal": False}, {"position_bias": torch.zeros(1, 4, 3, 3)}], ids=list)
+@pytest.mark.parametrize(
+    "given", [{"is_causal": False}, {"position_bias": torch.zeros(1, 4, 3, 3)}], ids=list
+)
 def test_plug_in_options(given):
     _, model = a_writer()
     with pytest.raises(ValueError, match=SOFTMAX):
@@ -411,13 +449,20 @@ for builder in ("html", "latex", "text"):
 
 def own_folder(folder):
     """Nothing of the machine's own settings: a home of its own, and the package of this checkout."""
-    home = {"HOME": str(folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)}
+    home = {
+        "HOME": str(folder),
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "IPYTHONDIR": str(folder),
+        "PYTHONPATH": str(ROOT),
+    }
     return {k: v for k, v in os.environ.items() if k != "LOWRANK_TUTOR_PAGE"} | home
 
 
 def run_in(folder, *arguments):
     command = [str(argument) for argument in arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=own_folder(folder), check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=own_folder(folder), check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -428,12 +473,18 @@ def saved_notebook(monkeypatch):
     model = bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
     output = nbformat.v4.new_output("execute_result", bundle, execution_count=1)
     cell = nbformat.v4.new_code_cell("springs", outputs=[output], execution_count=1)
-    state = {"version_major": 2, "version_minor": 0, "state": {model: {"model_name": "VBoxModel", "state": {}}}}
+    state = {
+        "version_major": 2,
+        "version_minor": 0,
+        "state": {model: {"model_name": "VBoxModel", "state": {}}},
+    }
     metadata = {
         "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
         "widgets": {"application/vnd.jupyter.widget-state+json": state},
     }
-    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Saved"), cell], metadata=metadata)
+    return nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# Saved"), cell], metadata=metadata
+    )
 
 
 def test_steps_without_formulas(monkeypatch):
@@ -443,7 +494,10 @@ def test_steps_without_formulas(monkeypatch):
     text = steps._repr_markdown_()
     assert "$" not in text
     assert text.startswith("```text\n1. Row 1 is")
-    assert all(word in text for word in ("nb_render_markdown_format", "dollarmath", "myst_enable_extensions"))
+    assert all(
+        word in text
+        for word in ("nb_render_markdown_format", "dollarmath", "myst_enable_extensions")
+    )
 
 
 def test_sphinx_book(tmp_path, monkeypatch):
@@ -469,9 +523,13 @@ def test_sphinx_book(tmp_path, monkeypatch):
     assert '<img alt="A spring of strength 1."' in saved
     assert "widget-view+json" not in saved, "no slider that is dead"
 
-    latex = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out/latex").glob("*.tex"))
+    latex = "".join(
+        path.read_text(encoding="utf-8") for path in (tmp_path / "out/latex").glob("*.tex")
+    )
     assert latex.count(r"\noindent\sphinxincludegraphics") == 2, "one picture of each page"
-    assert "A spring of strength 1. (k = 1)" in (tmp_path / "out/text/index.txt").read_text(encoding="utf-8")
+    assert "A spring of strength 1. (k = 1)" in (tmp_path / "out/text/index.txt").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_jupyter_book(tmp_path):
@@ -479,7 +537,15 @@ def test_jupyter_book(tmp_path):
     (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
     (tmp_path / "index.md").write_text(OWN_PAGE)
-    run_in(tmp_path, Path(sys.executable).with_name("jupyter-book"), "build", tmp_path, "-W", "-n", "--keep-going")
+    run_in(
+        tmp_path,
+        Path(sys.executable).with_name("jupyter-book"),
+        "build",
+        tmp_path,
+        "-W",
+        "-n",
+        "--keep-going",
+    )
     page = (tmp_path / "_build/html/index.html").read_text(encoding="utf-8")
     assert 'data-name="spring" data-frames="3"' in page
     assert '<form class="check" data-name="ex-my-spring"' in page
@@ -519,7 +585,9 @@ def test_lost_kernel_note(browser):
     with browser.new_page() as page:
         page.set_content(f"<div class='jupyter-widgets'>{view.value}</div>")
         assert page.evaluate(NOTE) is False
-        page.set_content(f"<div class='jupyter-widgets jupyter-widgets-disconnected'>{view.value}</div>")
+        page.set_content(
+            f"<div class='jupyter-widgets jupyter-widgets-disconnected'>{view.value}</div>"
+        )
         assert SAVED in page.evaluate(NOTE)
 
 
@@ -553,7 +621,9 @@ def test_play_button(browser):
         page.get_by_role("button", name="Play").click()
         assert page.evaluate(AT) == ["2", "Pause"]
         page.wait_for_function("document.querySelector('output').textContent === '3'")
-        page.get_by_role("button", name="Play").click()  # it has stopped at the end, and begins again
+        page.get_by_role(
+            "button", name="Play"
+        ).click()  # it has stopped at the end, and begins again
         assert page.evaluate(AT) == ["1", "Pause"]
         page.get_by_role("slider").press("ArrowRight")  # a hand on the slider stops it
         assert page.evaluate(AT) == ["2", "Play"]

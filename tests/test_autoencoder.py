@@ -79,7 +79,11 @@ def test_mirrored_start(hidden):
     names = [("encoder.weight", "decoder.weight")]
     if hidden:
         names = [("encoder.0.weight", "decoder.2.weight"), ("encoder.2.weight", "decoder.0.weight")]
-        assert all(state[f"{side}.{i}.bias"].count_nonzero() == 0 for side in ("encoder", "decoder") for i in (0, 2))
+        assert all(
+            state[f"{side}.{i}.bias"].count_nonzero() == 0
+            for side in ("encoder", "decoder")
+            for i in (0, 2)
+        )
     for there, back in names:
         assert torch.equal(state[there].T, state[back])
         assert state[there].data_ptr() != state[back].data_ptr()
@@ -105,7 +109,9 @@ def test_losses_are_measured(hidden):
     assert again[0] == losses[-1]
     assert again[-1] < again[0] or hidden is None  # which has arrived
     assert model.fit(x, steps=0).tolist() == [again[-1].item()]
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+    assert all(
+        parameter.grad is None and parameter.requires_grad for parameter in model.parameters()
+    )
 
 
 @pytest.mark.parametrize("hidden", [None, 4])
@@ -115,7 +121,9 @@ def test_steps_are_lbfgs_iterations(hidden):
     one, other = network(3, 1, hidden), network(3, 1, hidden)
     one.fit(x, steps=5)
     other.mean.copy_(x.mean(dim=0))
-    optimizer = torch.optim.LBFGS(other.parameters(), max_iter=5, max_eval=1000, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS(
+        other.parameters(), max_iter=5, max_eval=1000, line_search_fn="strong_wolfe"
+    )
 
     def share():
         optimizer.zero_grad()
@@ -174,7 +182,10 @@ def test_bent_beats_pca_on_curves():
 def test_state_copy_and_pickle(hidden):
     model, x = network(5, 2, hidden), points(9, 5)
     parts = ("0.weight", "0.bias", "2.weight", "2.bias") if hidden else ("weight",)
-    assert list(model.state_dict()) == ["mean", *(f"{s}.{part}" for s in ("encoder", "decoder") for part in parts)]
+    assert list(model.state_dict()) == [
+        "mean",
+        *(f"{s}.{part}" for s in ("encoder", "decoder") for part in parts),
+    ]
     other = Autoencoder(5, 2, hidden, dtype=torch.float64)
     other.load_state_dict(model.state_dict())
     for same in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -187,7 +198,9 @@ def test_meta_device():
         model = Autoencoder(5, 2, hidden, device="meta")
         assert {value.device.type for value in model.state_dict().values()} == {"meta"}
         assert model(torch.empty(3, 5, device="meta")).shape == (3, 5)
-    with pytest.raises(ValueError, match=r"^x must be on the device of the autoencoder, meta, got cpu$"):
+    with pytest.raises(
+        ValueError, match=r"^x must be on the device of the autoencoder, meta, got cpu$"
+    ):
         model(torch.empty(3, 5))
 
 
@@ -202,11 +215,20 @@ X = points(6, 3)
         (lambda _: Autoencoder(10**30, 1), f"d must be below 2**31, got {10**30}"),
         (lambda _: Autoencoder(2, 3), "k must be between 1 and d = 2, got 3"),
         (lambda _: Autoencoder(4, 3, 2), "hidden must be at least 3, got 2"),
-        (lambda net: net(X.float()), "x must be of the type of the autoencoder, torch.float64, got torch.float32"),
+        (
+            lambda net: net(X.float()),
+            "x must be of the type of the autoencoder, torch.float64, got torch.float32",
+        ),
         (lambda net: net.decode(X), "z must have shape (n, 2), got shape (6, 3)"),
         (lambda net: net.fit(X[:0]), "x must hold at least one point, got shape (0, 3)"),
-        (lambda net: net.fit(X * 1e200), "x must be small enough for its squares to fit torch.float64, got a spread"),
-        (lambda net: net.fit(X.to("meta")), "x must be on the device of the autoencoder, cpu, got meta"),
+        (
+            lambda net: net.fit(X * 1e200),
+            "x must be small enough for its squares to fit torch.float64, got a spread",
+        ),
+        (
+            lambda net: net.fit(X.to("meta")),
+            "x must be on the device of the autoencoder, cpu, got meta",
+        ),
     ],
 )
 def test_bad_input_is_refused(call, message):
@@ -223,5 +245,7 @@ def test_infinite_loss_is_refused(value, shown):
     model = network(3, 1)
     with torch.no_grad():
         model.decoder.weight.fill_(value)
-    with pytest.raises(ValueError, match=f"^parameters must give a finite loss, got {shown} after 0 steps$"):
+    with pytest.raises(
+        ValueError, match=f"^parameters must give a finite loss, got {shown} after 0 steps$"
+    ):
         model.fit(X, steps=3)

@@ -22,7 +22,12 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
-from lowrank_tutor.attention import linear_attention, performer_attention, softmax_attention, softmax_cost
+from lowrank_tutor.attention import (
+    linear_attention,
+    performer_attention,
+    softmax_attention,
+    softmax_cost,
+)
 from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.caches import (
     compress,
@@ -71,7 +76,8 @@ def choice(value):
 
 
 a, vector, vectors, spectrum = (
-    lambda value, check=it: check(value, "x") for it in (as_matrix, as_vector, as_vectors, as_spectrum)
+    lambda value, check=it: check(value, "x")
+    for it in (as_matrix, as_vector, as_vectors, as_spectrum)
 )
 
 
@@ -109,7 +115,12 @@ WRONG_VALUES = [
     (integer, 1, "x must be between 2 and the end = 5, got 1"),
     (integer, 6, "x must be between 2 and the end = 5, got 6"),
     (lambda v: check_integer(v, "x", 2), 1, "x must be at least 2, got 1"),
-    pytest.param(integer, 10**5000, "x must be below 2**4096 in size, got an integer of 16610 bits", id="huge"),
+    pytest.param(
+        integer,
+        10**5000,
+        "x must be below 2**4096 in size, got an integer of 16610 bits",
+        id="huge",
+    ),
     (lambda v: check_rank(v, (2, 3)), 0, "k must be between 1 and min(m, n) = 2, got 0"),
     (lambda v: check_rank(v, (2, 3)), 3, "k must be between 1 and min(m, n) = 2, got 3"),
     (lambda v: check_size(v, "x", bits=3), 0, "x must be at least 1, got 0"),
@@ -158,7 +169,9 @@ class Mixed(Frame):
 
 def test_tables_of_bools_and_numbers():
     assert numerical_rank(Mixed([[True, 0.5], [False, 2.0]])) == 2
-    with pytest.raises(TypeError, match=r"got dtype object: \.astype\(float\) reads NA and numbers"):
+    with pytest.raises(
+        TypeError, match=r"got dtype object: \.astype\(float\) reads NA and numbers"
+    ):
         numerical_rank(Mixed([[True, np.nan]]))
 
 
@@ -167,9 +180,21 @@ WRONG_TYPES = [
     (a, np.array([[1j]]), REAL + "dtype complex128: np.linalg.svd takes complex ones"),
     (a, Frame([[1, "x"]]), REAL + "dtype object: try .astype(float)"),
     (integer, torch.ones(1, requires_grad=True), INTEGER + "an unprintable Tensor"),
-    (a, np.ma.masked_equal([[1.0, 2.0]], 2.0), "x must be an array without a mask, got a masked array"),
-    (a, torch.ones(1, 1, device="meta"), "x must be an array, got a meta tensor, which holds no numbers"),
-    (a, torch.ones(1, 1, requires_grad=True), UNREADABLE + ".detach().cpu().float() makes one that it can"),
+    (
+        a,
+        np.ma.masked_equal([[1.0, 2.0]], 2.0),
+        "x must be an array without a mask, got a masked array",
+    ),
+    (
+        a,
+        torch.ones(1, 1, device="meta"),
+        "x must be an array, got a meta tensor, which holds no numbers",
+    ),
+    (
+        a,
+        torch.ones(1, 1, requires_grad=True),
+        UNREADABLE + ".detach().cpu().float() makes one that it can",
+    ),
     (a, torch.eye(2).to_sparse(), UNREADABLE + ".to_dense() makes one that it can"),
     (integer, True, INTEGER + "True"),
     (integer, np.array([3]), INTEGER + "dtype int64"),
@@ -191,8 +216,12 @@ def test_wrong_types_are_refused(call, value, message):
     refuse(TypeError, call, value, message)
 
 
-@pytest.mark.parametrize(("dtype", "low", "high"), [(np.float64, 1e-75, 1e75), (np.float32, 1e-12, 1e12)])
-@pytest.mark.parametrize(("check", "shape"), [(as_matrix, (2, 1)), (as_vector, (2,)), (as_vectors, (2, 1, 1))])
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"), [(np.float64, 1e-75, 1e75), (np.float32, 1e-12, 1e12)]
+)
+@pytest.mark.parametrize(
+    ("check", "shape"), [(as_matrix, (2, 1)), (as_vector, (2,)), (as_vectors, (2, 1, 1))]
+)
 def test_bounds_of_largest_entry(check, shape, dtype, low, high):
     rule = f"x must have a largest absolute entry between {low:g} and {high:g}, got"
     for sign in (1, -1):
@@ -205,9 +234,17 @@ def test_bounds_of_largest_entry(check, shape, dtype, low, high):
 
 
 def test_small_entries_pass():
-    for value in ([[1.0, 1e-300], [-5e-324, 0.0]], [[0.0]], [[False]], np.float16([[6e-8]]), [[2**63]]):
+    for value in (
+        [[1.0, 1e-300], [-5e-324, 0.0]],
+        [[0.0]],
+        [[False]],
+        np.float16([[6e-8]]),
+        [[2**63]],
+    ):
         np.testing.assert_array_equal(a(value), np.asarray(value, dtype=np.float64))
-    np.testing.assert_array_equal(spectrum([3, 3, 0, 0]), [3.0, 3.0, 0.0, 0.0])  # level steps and zeros at the end
+    np.testing.assert_array_equal(
+        spectrum([3, 3, 0, 0]), [3.0, 3.0, 0.0, 0.0]
+    )  # level steps and zeros at the end
 
 
 @pytest.mark.parametrize(
@@ -278,14 +315,18 @@ FOREIGN_NAMES = {
     "scale: queries are not scaled": lambda: delta_attention(Q, Q, Q, Q[..., 0], scale=None),
     "causal: it is always causal": lambda: window_attention(Q, Q, Q, window=2, m=1, causal=True),
     "nb_features: n_features is its name": lambda: performer_attention(Q, Q, Q, nb_features=5),
-    "seq_len: max_len is its name": lambda: from_mha(torch.nn.MultiheadAttention(8, 2), seq_len=16, k=4),
+    "seq_len: max_len is its name": lambda: from_mha(
+        torch.nn.MultiheadAttention(8, 2), seq_len=16, k=4
+    ),
     "d_model: dim is its name here; nhead: heads is its name here; seq_len: max_len is its name": (
         lambda: LinformerEncoderLayer(d_model=64, nhead=4, seq_len=128, k=32)
     ),
     "lora_alpha: alpha is its name here; modules_to_save: they learn after": (
         lambda: inject_lora(MODEL, "0", 2, lora_alpha=2, modules_to_save=["1"])
     ),
-    'init_lora_weights: for "pissa" alone': lambda: inject_lora(MODEL, "0", 2, init_lora_weights="gaussian"),
+    'init_lora_weights: for "pissa" alone': lambda: inject_lora(
+        MODEL, "0", 2, init_lora_weights="gaussian"
+    ),
     "max_model_len: n is its name here; gpu_memory_utilization: share is its name": (
         lambda: serve("Llama-3-70B", max_model_len=1024, gpu_memory_utilization=0.9)
     ),
@@ -308,7 +349,9 @@ WITHOUT_A_NAME = {
     "a, got 2 of them: name rtol": lambda: numerical_rank(EYE, 0.95),
     "a, got 2 of them: name .*rtol": lambda: rank_factorization(EYE, 0.95),
     "n, got 3 of them: dim, the width of the model": lambda: softmax_cost(8192, 128, 32),
-    "model, gpu, got 3 of them: name cards=8, or n=1024": lambda: serve("Llama-3-70B", "H100", 1024),
+    "model, gpu, got 3 of them: name cards=8, or n=1024": lambda: serve(
+        "Llama-3-70B", "H100", 1024
+    ),
     "k, v, got 3 of them: for decoding, linear_attention": lambda: linear_state(Q, Q, Q),
     "words, got 2 of them: the model is built in": lambda: next_words(MODEL, "Ada wears"),
 }
@@ -321,7 +364,10 @@ def test_arguments_without_a_name(got):
 
 
 WITH_A_WAY = {
-    "ones and a mask of -inf": (lambda: softmax_attention(Q, Q, Q, token_mask=Q[0, :1, :, 0]), ": == 0 reads a mask"),
+    "ones and a mask of -inf": (
+        lambda: softmax_attention(Q, Q, Q, token_mask=Q[0, :1, :, 0]),
+        ": == 0 reads a mask",
+    ),
     "a mask of scores": (
         lambda: softmax_attention(Q, Q, Q, token_mask=torch.ones(1, 1, 1, 4, dtype=torch.bool)),
         r": \[:, 0, 0\] has it",
@@ -330,15 +376,36 @@ WITH_A_WAY = {
         lambda: softmax_attention(Q, Q, Q, token_mask=torch.ones(1, 2, dtype=torch.bool)),
         ": heads come before tokens",
     ),
-    "beta in another order": (lambda: delta_attention(Q, Q, Q, Q[..., 0].mT), ": heads come before tokens, in q, k, "),
-    "a config": (lambda: kv_cache_numbers({"num_hidden_layers": 2}), r": read_config\(config\)\.parts has"),
-    "a path": (lambda: read_config("config.json"), r": json\.load\(open\(path\)\) reads one, config\.to_dict\(\)"),
-    "a long name": (lambda: serve("Llama-3-70B", "H100 80GB"), r": gpu_named\(name, bytes of memory\) finds its name"),
-    "weights of all heads": (lambda: latent_from_heads(Q[0, 0], Q[0, 0], 2), r": weight\.unflatten\(0, \(heads, -1\)"),
+    "beta in another order": (
+        lambda: delta_attention(Q, Q, Q, Q[..., 0].mT),
+        ": heads come before tokens, in q, k, ",
+    ),
+    "a config": (
+        lambda: kv_cache_numbers({"num_hidden_layers": 2}),
+        r": read_config\(config\)\.parts has",
+    ),
+    "a path": (
+        lambda: read_config("config.json"),
+        r": json\.load\(open\(path\)\) reads one, config\.to_dict\(\)",
+    ),
+    "a long name": (
+        lambda: serve("Llama-3-70B", "H100 80GB"),
+        r": gpu_named\(name, bytes of memory\) finds its name",
+    ),
+    "weights of all heads": (
+        lambda: latent_from_heads(Q[0, 0], Q[0, 0], 2),
+        r": weight\.unflatten\(0, \(heads, -1\)",
+    ),
     "all layers": (lambda: inject_lora(MODEL, "all-linear", 2), r': "\*" takes them all'),
     "no adapters": (lambda: load_lora(MODEL, {}), ": inject_lora first"),
-    "a model": (lambda: compress(MODEL, 2), r": for all layers of a model, the loop in help\(compress\)"),
-    "inputs": (lambda: compress(MODEL[0], 2, moment=torch.ones(9, 4)), r": of inputs x it is x\.T @ x / len\(x\)"),
+    "a model": (
+        lambda: compress(MODEL, 2),
+        r": for all layers of a model, the loop in help\(compress\)",
+    ),
+    "inputs": (
+        lambda: compress(MODEL[0], 2, moment=torch.ones(9, 4)),
+        r": of inputs x it is x\.T @ x / len\(x\)",
+    ),
     "a number": (lambda: power_step(torch.eye(4), 2), r": for rank r pass torch\.randn\(4, r\)"),
     "latents in one": (
         lambda: latent_attention(Q[0], latent_from_heads(Q[0] + 1, Q[0] + 1, 2), Q[0]),
@@ -360,7 +427,9 @@ NOT_GIVEN = {
     "k must be given, got nothing: as in truncated_svd(a, k)": lambda: truncated_svd(EYE),
     "k must be given, got nothing: as in Autoencoder(d, k)": lambda: Autoencoder(3, hidden=3),
     "x must be given, got nothing: as in Autoencoder.fit(x)": lambda: Autoencoder(3, 2).fit(),
-    "lines must be given, got nothing: curves(range(1, len(s) + 1), {": lambda: curves(EYE[0], at=1),
+    "lines must be given, got nothing: curves(range(1, len(s) + 1), {": lambda: curves(
+        EYE[0], at=1
+    ),
 }
 
 
@@ -385,7 +454,9 @@ RESULTS = {
 @pytest.mark.parametrize("told", RESULTS)
 def test_foreign_attributes(told):
     result, (name, _, way) = RESULTS[told], told.partition(": take ")
-    with pytest.raises(AttributeError, match=rf"^{type(result).__name__} has no {re.escape(told)}$"):
+    with pytest.raises(
+        AttributeError, match=rf"^{type(result).__name__} has no {re.escape(told)}$"
+    ):
         getattr(result, name)
     assert not way or eval(f"result{way}") is not None
     assert not hasattr(copy.copy(result), "nothing")
@@ -402,8 +473,16 @@ def test_generators_and_seeds():
 @pytest.mark.parametrize(
     ("kind", "methods", "found"),
     [
-        ("Sparse", ("tocsr", "toarray"), "a sparse Sparse of shape (2, 3): .toarray() makes it dense"),
-        ("Map", ("matmat", "rmatmat"), "an operator, Map of shape (2, 3): @ np.eye(n) makes it dense"),
+        (
+            "Sparse",
+            ("tocsr", "toarray"),
+            "a sparse Sparse of shape (2, 3): .toarray() makes it dense",
+        ),
+        (
+            "Map",
+            ("matmat", "rmatmat"),
+            "an operator, Map of shape (2, 3): @ np.eye(n) makes it dense",
+        ),
     ],
 )
 def test_way_to_a_dense_array(kind, methods, found):

@@ -60,7 +60,9 @@ def test_descent_by_loops(penalty):
     seen[:, 0] = seen[0] = True
     r = np.where(seen, table, 0)
     u, s, vt = np.linalg.svd(r * seen.size / seen.sum(), full_matrices=False)
-    signs = np.sign(u[np.abs(u).argmax(axis=0), np.arange(len(s))])  # the largest entry of each u is positive
+    signs = np.sign(
+        u[np.abs(u).argmax(axis=0), np.arange(len(s))]
+    )  # the largest entry of each u is positive
     q = (signs * np.sqrt(s) * vt.T)[:, :3]
     q = q + 0.01 * np.sqrt((q**2).mean()) * fresh(5).standard_normal((9, 3))
     falling = [10 ** (-1 - 2 * step / 9) * s[0] for step in range(10)]
@@ -72,7 +74,9 @@ def test_descent_by_loops(penalty):
     p = half_step_by_loops(q, r, seen, penalty)
     q = half_step_by_loops(p, r.T, seen.T, penalty)
     losses.append(objective(table, seen, p, q, penalty))
-    found = factorize_ratings(table, seen, 3, regularization=penalty, rng=fresh(5), tolerance=0, max_sweeps=1)
+    found = factorize_ratings(
+        table, seen, 3, regularization=penalty, rng=fresh(5), tolerance=0, max_sweeps=1
+    )
     np.testing.assert_allclose(found.losses, losses, rtol=1e-6)
     np.testing.assert_allclose(found.c, p, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(found.f, q.T, rtol=1e-5, atol=1e-7)
@@ -82,22 +86,39 @@ def test_descent_by_loops(penalty):
 def test_full_table_lowers_svd(penalty):
     table = with_spectrum([9, 5, 3, 1], 12, 8)
     found = factorize_ratings(
-        table, np.ones((12, 8), bool), 3, regularization=penalty, rng=fresh(), tolerance=1e-14, max_sweeps=5000
+        table,
+        np.ones((12, 8), bool),
+        3,
+        regularization=penalty,
+        rng=fresh(),
+        tolerance=1e-14,
+        max_sweeps=5000,
     )
     u, s, vt = np.linalg.svd(table, full_matrices=False)
-    np.testing.assert_allclose(found.estimates, (u[:, :3] * np.maximum(s[:3] - penalty, 0)) @ vt[:3], atol=2e-4)
+    np.testing.assert_allclose(
+        found.estimates, (u[:, :3] * np.maximum(s[:3] - penalty, 0)) @ vt[:3], atol=2e-4
+    )
 
 
 def test_gaps_are_never_read():
     table, seen = ratings_of(20, 15, 2, share=0.6)
     plain, *others = (
         factorize_ratings(np.where(seen, table, junk), known, 2, regularization=0.5, rng=fresh())
-        for junk, known in ((0.0, seen), (1e3, seen), (np.nan, seen), (-np.inf, seen), (1e308, seen), (np.nan, None))
+        for junk, known in (
+            (0.0, seen),
+            (1e3, seen),
+            (np.nan, seen),
+            (-np.inf, seen),
+            (1e308, seen),
+            (np.nan, None),
+        )
     )
     for other in others:
         for one, same in zip(plain[:3], other[:3], strict=True):
             np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(plain.c, factorize_ratings(table + seen, seen, 2, regularization=0.5, rng=fresh()).c)
+    assert not np.array_equal(
+        plain.c, factorize_ratings(table + seen, seen, 2, regularization=0.5, rng=fresh()).c
+    )
 
 
 def test_unknown_rows_are_nan():
@@ -126,7 +147,9 @@ def test_new_rows(penalty):
     np.testing.assert_allclose(c[:9], judge, atol=1e-8)
     assert np.isnan(c[9]).all()
     np.testing.assert_array_equal(result.transform(table[50:], seen[50:]), c)
-    np.testing.assert_array_equal(result.transform(scipy.sparse.coo_array(np.where(seen, table, 0)[50:])), c)
+    np.testing.assert_array_equal(
+        result.transform(scipy.sparse.coo_array(np.where(seen, table, 0)[50:])), c
+    )
     if not penalty:
         np.testing.assert_allclose((c @ result.f)[:9, :7], table[50:59, :7], atol=1e-8)
     with pytest.raises(ValueError, match=r"^ratings must have 20 columns, got shape \(2, 3\)$"):
@@ -149,7 +172,8 @@ TRIPLES = [[0, 0, 4.5], [0, 1, 2], [1, 0, 3], [2, 1, 5]]
 )
 def test_triples_are_refused(triples):
     with pytest.raises(
-        ValueError, match=r"^ratings must be a table of users and items, got 3 columns that look like triples: "
+        ValueError,
+        match=r"^ratings must be a table of users and items, got 3 columns that look like triples: ",
     ):
         factorize_ratings(triples, None, 2)
 
@@ -179,13 +203,19 @@ def test_one_known_rating():
     found = factorize_ratings(np.full((3, 4), 6.0), seen, 3, regularization=0, rng=fresh())
     np.testing.assert_allclose(found.estimates[1, 2], 6, rtol=1e-12)
     assert np.isnan(found.estimates).sum() == 11
-    shrunk = factorize_ratings(np.full((3, 4), 6.0), seen, 1, regularization=2, rng=fresh(), tolerance=0)
-    np.testing.assert_allclose(shrunk.estimates[1, 2], 4, rtol=1e-6)  # the singular value 6 lowered by 2
+    shrunk = factorize_ratings(
+        np.full((3, 4), 6.0), seen, 1, regularization=2, rng=fresh(), tolerance=0
+    )
+    np.testing.assert_allclose(
+        shrunk.estimates[1, 2], 4, rtol=1e-6
+    )  # the singular value 6 lowered by 2
 
 
 def test_zero_table():
     for penalty in (0, 1):
-        found = factorize_ratings(np.zeros((4, 3)), np.eye(4, 3, dtype=bool), 2, regularization=penalty)
+        found = factorize_ratings(
+            np.zeros((4, 3)), np.eye(4, 3, dtype=bool), 2, regularization=penalty
+        )
         np.testing.assert_array_equal(found.estimates[:3], np.zeros((3, 3)))
         np.testing.assert_array_equal(found.losses, [0])
         assert found.converged
@@ -195,14 +225,18 @@ def test_zero_table():
 def test_default_fits_any_unit(unit):
     """By default a quarter of the root mean square; daily returns of a hundredth would not survive a penalty of 1.
 
-    Far from zero, half the standard deviation. Contrast: with a quarter of the root mean square only means were left.
+    Far from zero, half the standard deviation. Contrast: with a quarter of the root mean square
+    only means were left.
     """
     table, seen = ratings_of(30, 20, 2)
     usual, scaled = (factorize_ratings(x, seen, k=2, rng=0) for x in (table, table * unit))
     assert usual.regularization == pytest.approx(np.sqrt(np.mean(table[seen] ** 2)) / 4, rel=1e-12)
-    np.testing.assert_allclose(scaled.estimates, usual.estimates * unit, rtol=1e-6, atol=1e-9 * unit)
+    np.testing.assert_allclose(
+        scaled.estimates, usual.estimates * unit, rtol=1e-6, atol=1e-9 * unit
+    )
     with pytest.raises(
-        ValueError, match=rf"^regularization must be small .* try {re.escape(f'{scaled.regularization:.2g}')}$"
+        ValueError,
+        match=rf"^regularization must be small .* try {re.escape(f'{scaled.regularization:.2g}')}$",
     ):
         factorize_ratings(table * unit, seen, 2, regularization=100 * unit)
     far = factorize_ratings(table + 50, seen, 3, rng=0)
@@ -214,7 +248,9 @@ def test_tolerance_and_sweeps_stop():
     table, seen = ratings_of(30, 20, 3)
     table = table + fresh(3).standard_normal(table.shape)
     for tolerance in (1e-2, 1e-4, 1e-6):
-        losses = factorize_ratings(table, seen, 3, rng=fresh(), tolerance=tolerance, max_sweeps=5000).losses
+        losses = factorize_ratings(
+            table, seen, 3, rng=fresh(), tolerance=tolerance, max_sweeps=5000
+        ).losses
         share = -np.diff(losses) / losses[:-1]
         assert share[-1] <= tolerance
         assert (share[:-1] > tolerance).all()
@@ -223,13 +259,19 @@ def test_tolerance_and_sweeps_stop():
     assert len(hurried.losses) == 4
 
 
-SHAPE, NONE_KNOWN = "observed must be of the shape of ratings (3, 4)", "observed must mark at least one rating as known"
+SHAPE, NONE_KNOWN = (
+    "observed must be of the shape of ratings (3, 4)",
+    "observed must mark at least one rating as known",
+)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"observed": np.ones((3, 4))}, "observed must be an array of bools (True marks a known rating), got dtype"),
+        (
+            {"observed": np.ones((3, 4))},
+            "observed must be an array of bools (True marks a known rating), got dtype",
+        ),
         (
             {"observed": None},
             "ratings must have gaps (NaN) where observed is None, got none: where 0 marks a gap, pass",
@@ -242,11 +284,23 @@ SHAPE, NONE_KNOWN = "observed must be of the shape of ratings (3, 4)", "observed
         ({"k": None}, "k must be an integer, got None"),
         ({"observed": np.zeros((3, 4), bool)}, NONE_KNOWN),
         ({"ratings": np.full((3, 4), np.nan), "observed": None}, NONE_KNOWN),
-        ({"observed": np.ma.masked_all((3, 4), bool)}, "observed must be an array without a mask, got a masked array"),
-        ({"ratings": scipy.sparse.csr_array(np.eye(3))}, "observed must be None for sparse ratings, whose stored"),
-        ({"ratings": scipy.sparse.csr_array((3, 3)), "observed": None}, "ratings must store at least one rating"),
+        (
+            {"observed": np.ma.masked_all((3, 4), bool)},
+            "observed must be an array without a mask, got a masked array",
+        ),
+        (
+            {"ratings": scipy.sparse.csr_array(np.eye(3))},
+            "observed must be None for sparse ratings, whose stored",
+        ),
+        (
+            {"ratings": scipy.sparse.csr_array((3, 3)), "observed": None},
+            "ratings must store at least one rating",
+        ),
         ({"ratings": np.full((3, 4), np.nan)}, "ratings must be finite where observed, got nan"),
-        ({"ratings": np.full((3, 4), -1e80)}, "ratings must have a largest absolute entry between 1e-75 and 1e+75"),
+        (
+            {"ratings": np.full((3, 4), -1e80)},
+            "ratings must have a largest absolute entry between 1e-75 and 1e+75",
+        ),
         ({"regularization": np.inf}, "regularization must be finite and at least 0, got inf"),
         ({"tolerance": 1}, "tolerance must be at least 0 and below 1, got 1.0"),
     ],
@@ -270,5 +324,7 @@ TWICE, TWO = [5.0, 4.0, 3.0, 0.0], ([1, 1, 0, 2], [0, 2, 3, 4])
     ids=["coo", "csr", "csc"],
 )
 def test_duplicate_entries_are_refused(table):
-    with pytest.raises(ValueError, match=r"^ratings must store each entry once, got 1 of 4 a second time$"):
+    with pytest.raises(
+        ValueError, match=r"^ratings must store each entry once, got 1 of 4 a second time$"
+    ):
         factorize_ratings(table, None, 1)

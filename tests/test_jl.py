@@ -28,7 +28,12 @@ from lowrank_tutor.jl import (
 )
 
 BOUNDS = ("chi-square", "chernoff", "dasgupta-gupta")
-PROBABILITIES = (norm_failure_probability, norm_failure_chernoff, norm_failure_bound, inner_product_failure_bound)
+PROBABILITIES = (
+    norm_failure_probability,
+    norm_failure_chernoff,
+    norm_failure_bound,
+    inner_product_failure_bound,
+)
 
 
 def judged_failure(k, eps):
@@ -78,7 +83,9 @@ GRID = [
 ]
 
 
-@pytest.mark.parametrize(("k", "eps"), [*GRID, (978_092, 0.006578082472991676)])  # the last is hard for SciPy 1.17
+@pytest.mark.parametrize(
+    ("k", "eps"), [*GRID, (978_092, 0.006578082472991676)]
+)  # the last is hard for SciPy 1.17
 def test_long_series_agrees(k, eps):
     assert relative(norm_failure_probability(k, eps), judged_failure(k, eps)) < 1e-12
 
@@ -91,7 +98,9 @@ def test_density_integral_agrees(k, eps):
         peak = mpmath.exp(a * mpmath.log(a) - a - mpmath.loggamma(a))
 
         def tail(edge, sign):
-            unit = 1 / (mpmath.sqrt(a) + a * e)  # over each, the density falls by a factor of 10 at most
+            unit = 1 / (
+                mpmath.sqrt(a) + a * e
+            )  # over each, the density falls by a factor of 10 at most
             points = [edge + sign * unit * j for j in range(40)]
             return abs(peak * mpmath.quad(lambda v: mpmath.exp(-a * (mpmath.expm1(v) - v)), points))
 
@@ -113,9 +122,17 @@ def test_ends_of_the_range():
         assert type(function(10**6, 0.5)) is type(function(3, 0.5)) is float
         assert 0 < function(7, math.nextafter(0, 1)) <= 2
         assert 0 <= function(1, math.nextafter(1, 0)) < 2
-        assert function(7, Fraction(1, 2)) == function(np.int32(7), np.float32(0.5)) == function(7, 0.5)
+        assert (
+            function(7, Fraction(1, 2))
+            == function(np.int32(7), np.float32(0.5))
+            == function(7, 0.5)
+        )
     k = largest_k(0.5, 1e-312)  # below the normal floats
-    assert 0 < norm_failure_probability(k, 0.5) == pytest.approx(float(judged_failure(k, 0.5)), rel=1e-6, abs=1e-322)
+    assert (
+        0
+        < norm_failure_probability(k, 0.5)
+        == pytest.approx(float(judged_failure(k, 0.5)), rel=1e-6, abs=1e-322)
+    )
     for k, eps in itertools.product((1, 7, 2**53), (5e-324, 1e-300, 1e-12)):
         assert norm_failure_probability(k, eps) <= 1
 
@@ -130,7 +147,11 @@ def test_bounds_are_their_formulas(k):
             grow, shrink = chernoff_tails(k, eps)
             judged = grow + shrink, plain_bound(k, eps), 2 * grow
         for function, expected in zip(PROBABILITIES[1:], judged, strict=True):
-            assert function(k, eps) == 0 if expected < 1e-320 else relative(function(k, eps), expected) < 1e-12
+            assert (
+                function(k, eps) == 0
+                if expected < 1e-320
+                else relative(function(k, eps), expected) < 1e-12
+            )
 
 
 # The dimension
@@ -139,7 +160,9 @@ def test_bounds_are_their_formulas(k):
 def test_huge_numbers():
     assert type(min_dim(np.int64(10), np.float64(0.5), delta=np.float64(0.05))) is int
     per_decade = 4 * math.log(10) / (0.5**2 / 2 - 0.5**3 / 3)
-    few, many = (min_dim(10**power, 0.5, bound="dasgupta-gupta") for power in (400, 800))  # beyond every float
+    few, many = (
+        min_dim(10**power, 0.5, bound="dasgupta-gupta") for power in (400, 800)
+    )  # beyond every float
     assert many - few == pytest.approx(400 * per_decade, abs=1)
     assert 0.8 * few < min_dim(10**400, 0.5) < min_dim(10**400, 0.5, bound="chernoff") < few
 
@@ -185,7 +208,9 @@ def test_inner_product_moments(rho, k):
     variance = moments(k, 2, lambda r: ((r @ x) @ (r @ y) - rho) ** 2)
     assert inner_product_std(rho, k) ** 2 == pytest.approx(variance, rel=1e-12)
     # A difference of two chi-squares has the same variance: that of chi2_k / k is 2 / k.
-    assert inner_product_std(rho, k) ** 2 == pytest.approx((((1 + rho) / 2) ** 2 + ((1 - rho) / 2) ** 2) * 2 / k)
+    assert inner_product_std(rho, k) ** 2 == pytest.approx(
+        (((1 + rho) / 2) ** 2 + ((1 - rho) / 2) ** 2) * 2 / k
+    )
 
 
 @pytest.mark.parametrize("rho", [-1.0, 0.0, 0.7, 1.0])
@@ -193,7 +218,9 @@ def test_inner_product_moments(rho, k):
 def test_additive_bound_holds(rho, k, eps):
     """Contrast: eps * |<x, y>|, printed here and there, is 0 for orthogonal vectors; this bound is additive."""
     plus, minus = (1 + rho) / 2, (1 - rho) / 2
-    b = stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, k) / k  # the second chi-square, averaged over
+    b = (
+        stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, k) / k
+    )  # the second chi-square, averaged over
 
     def above(level, sign):  # P(plus A - minus b > level) for sign 1, P(... < level) for -1
         if plus == 0:
@@ -235,7 +262,9 @@ def test_sign_estimates_drawn():
     """Contrast: without the factor of a root of pi / 2, which implementations forget, the mean is another."""
     rng = default_rng(4)
     x, y = rng.standard_normal((3, 5)), rng.standard_normal((2, 5))
-    drawn = np.array([sign_inner_products(x, y, gaussian_projection(3, 5, seed))[0, 1] for seed in range(4000)])
+    drawn = np.array(
+        [sign_inner_products(x, y, gaussian_projection(3, 5, seed))[0, 1] for seed in range(4000)]
+    )
     lengths = np.linalg.norm(x[0]) * np.linalg.norm(y[1])
     deviation = lengths * sign_inner_product_std(x[0] @ y[1] / lengths, 3)
     assert abs(drawn.mean() - x[0] @ y[1]) < 5 * deviation / math.sqrt(4000)
@@ -249,13 +278,19 @@ def test_sign_estimates_drawn():
 @pytest.mark.parametrize(("k", "n"), [(1, 3), (2, 3)])
 def test_product_error_is_exact(k, n):
     p, v = default_rng(0).standard_normal((2, n)), default_rng(1).standard_normal((n, 2))
-    assert moments(k, n, lambda r: (p @ r.T @ r @ v)[1, 0]) == pytest.approx((p @ v)[1, 0], rel=1e-12)
+    assert moments(k, n, lambda r: (p @ r.T @ r @ v)[1, 0]) == pytest.approx(
+        (p @ v)[1, 0], rel=1e-12
+    )
     square = moments(k, n, lambda r: np.sum((p @ r.T @ r @ v - p @ v) ** 2))
     expected = math.sqrt(square) / np.linalg.norm(p @ v)
     for left, right in ((1, 1), (1e-74, 1e-74), (1e74, 1e74), (1e74, 1e-74)):
         assert projected_product_error(p * left, v * right, k) == pytest.approx(expected, rel=1e-12)
-    assert projected_product_error(np.ones((1, 9)), np.ones((9, 4)), 50) == pytest.approx(0.2, rel=1e-14)  # the least
-    assert projected_product_error([[1.0, 1e-75]], [[0.0], [1.0]], 4) == pytest.approx(1e75 / 2, rel=1e-14)
+    assert projected_product_error(np.ones((1, 9)), np.ones((9, 4)), 50) == pytest.approx(
+        0.2, rel=1e-14
+    )  # the least
+    assert projected_product_error([[1.0, 1e-75]], [[0.0], [1.0]], 4) == pytest.approx(
+        1e75 / 2, rel=1e-14
+    )
 
 
 # Random matrices
@@ -268,7 +303,9 @@ def test_entries_of_projection():
     assert abs(r.mean()) < 5 / math.sqrt(50 * r.size)
     assert abs(r.var() * 50 - 1) < 5 * math.sqrt(2 / r.size)
     assert stats.kstest(r.ravel() * math.sqrt(50), "norm").pvalue > 1e-6
-    np.testing.assert_array_equal(gaussian_projection(3, 4, default_rng(7)), gaussian_projection(3, 4, 7))
+    np.testing.assert_array_equal(
+        gaussian_projection(3, 4, default_rng(7)), gaussian_projection(3, 4, 7)
+    )
     assert not np.array_equal(gaussian_projection(3, 4, 7), gaussian_projection(3, 4, 8))
     assert not np.array_equal(gaussian_projection(3, 4), gaussian_projection(3, 4))
 
@@ -279,13 +316,19 @@ def test_entries_of_projection():
 def loops(x, r):
     x, r = np.asarray(x, dtype=np.longdouble), np.asarray(r, dtype=np.longdouble)
     pairs = itertools.combinations(range(len(x)), 2)
-    return np.array([np.sum((r @ (x[i] - x[j])) ** 2) / np.sum((x[i] - x[j]) ** 2) - 1 for i, j in pairs], dtype=float)
+    return np.array(
+        [np.sum((r @ (x[i] - x[j])) ** 2) / np.sum((x[i] - x[j]) ** 2) - 1 for i, j in pairs],
+        dtype=float,
+    )
 
 
 def test_near_pairs_keep_digits():
     rng = default_rng(9)
     clusters = np.repeat(1e3 * rng.standard_normal((4, 20)), 3, axis=0)
-    x, r = 1e6 + clusters + 1e-7 * rng.integers(-1000, 1000, (12, 20)), gaussian_projection(5, 20, rng)
+    x, r = (
+        1e6 + clusters + 1e-7 * rng.integers(-1000, 1000, (12, 20)),
+        gaussian_projection(5, 20, rng),
+    )
     np.testing.assert_allclose(distortion(x, r), loops(x, r), atol=1e-10)
     assert np.abs((pdist(x @ r.T) / pdist(x)) ** 2 - 1 - distortion(x, r)).max() > 1e-6  # contrast
 
@@ -296,14 +339,26 @@ def test_near_pairs_keep_digits():
         ([[0, 0], [3e-75, 4e-75], [3e-75, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3e74, 4e74], [3e74, 0]], [[1, 0]], [9 / 25 - 1, 0, -1]),
         ([[0, 0], [3, 4], [3, 0]], [[1e74, 0]], [0.36e148 - 1, 1e148 - 1, -1]),
-        ([[0, 1], [1e-200, 1], [1, 1]], [[2, 1]], [3, 3, 3]),  # whose square is too small for a float
+        (
+            [[0, 1], [1e-200, 1], [1, 1]],
+            [[2, 1]],
+            [3, 3, 3],
+        ),  # whose square is too small for a float
         (
             [[0, 0, 0], [1e-200, 0, 0], [0, 1e-6, 0], [0, 0, 1]],
             [[1, 2, 3]],
             [0, 3, 8, 3, 8, (3 - 2e-6) ** 2 / (1 + 1e-12) - 1],
         ),
-        ([[0, 0], [0, 0.7], [1, 0]], [[1e8, 0], [0, 1]], [0, 1e16, 1e16 / 1.49]),  # near among the images
-        ([[0, 0], [0, 1e-8], [1, 0]], [[1, 0], [0, 1e8]], [1e16 - 1, 0, 1]),  # near among the points
+        (
+            [[0, 0], [0, 0.7], [1, 0]],
+            [[1e8, 0], [0, 1]],
+            [0, 1e16, 1e16 / 1.49],
+        ),  # near among the images
+        (
+            [[0, 0], [0, 1e-8], [1, 0]],
+            [[1, 0], [0, 1e8]],
+            [1e16 - 1, 0, 1],
+        ),  # near among the points
     ],
 )
 def test_distortions_by_hand(x, projection, expected):
@@ -319,23 +374,50 @@ SAME = "x must hold different points, got the same in rows"
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: norm_failure_bound(2**53 + 1, 0.5), "k must be between 1 and 2**53 = 9007199254740992, got"),
+        (
+            lambda: norm_failure_bound(2**53 + 1, 0.5),
+            "k must be between 1 and 2**53 = 9007199254740992, got",
+        ),
         (lambda: norm_failure_bound(3, 0), "eps must be above 0 and below 1, got 0.0"),
         (lambda: norm_failure_probability(3, 1), "eps must be above 0 and below 1, got 1.0"),
         (lambda: min_dim(10, 0.5, delta=1), "delta must be above 0 and below 1, got 1.0"),
-        (lambda: inner_product_std(1 + 2**-52, 3), "rho must be between -1 and 1, got 1.0000000000000002"),
+        (
+            lambda: inner_product_std(1 + 2**-52, 3),
+            "rho must be between -1 and 1, got 1.0000000000000002",
+        ),
         (lambda: sign_inner_product_std(-1.5, 3), "rho must be between -1 and 1, got -1.5"),
-        (lambda: sign_inner_products([[1, 1]], [[1]], [[1, 1]]), "y must be as wide as x of shape (1, 2)"),
-        (lambda: sign_inner_products([[1, 1]], [[1, 1]], [[1]]), "projection must be as wide as x of shape (1, 2)"),
-        (lambda: distortion(np.ones((4, 3)), np.ones((3, 2))), "projection must be as wide as x of shape (4, 3)"),
+        (
+            lambda: sign_inner_products([[1, 1]], [[1]], [[1, 1]]),
+            "y must be as wide as x of shape (1, 2)",
+        ),
+        (
+            lambda: sign_inner_products([[1, 1]], [[1, 1]], [[1]]),
+            "projection must be as wide as x of shape (1, 2)",
+        ),
+        (
+            lambda: distortion(np.ones((4, 3)), np.ones((3, 2))),
+            "projection must be as wide as x of shape (4, 3)",
+        ),
         (lambda: distortion([[1.0, 2.0]], [[1.0, 0.0]]), "x must hold at least 2 points, got 1"),
         (lambda: distortion([[5], [1], [2], [2], [1]], [[1]]), f"{SAME} 1 and 4"),
         (lambda: distortion([[0], [1e-9], [0], [1]], [[1]]), f"{SAME} 0 and 2"),
         (lambda: distortion([[0], [-0.0]], [[1]]), f"{SAME} 0 and 1"),
-        (lambda: distortion(LARGE, LARGE), "norm(x) * norm(projection) must be at most 1e153, got 1.02"),
-        (lambda: projected_product_error(np.ones((2, 3)), np.ones((2, 3)), 1), "v must have as many rows as p"),
-        (lambda: projected_product_error([[1, 1]], [[1], [-1]], 3), "p @ v must be non-zero, got norm 0.0"),
-        (lambda: projected_product_error(LARGE, LARGE, 4), "norm(p) * norm(v) must be at most 1e153, got 1.02"),
+        (
+            lambda: distortion(LARGE, LARGE),
+            "norm(x) * norm(projection) must be at most 1e153, got 1.02",
+        ),
+        (
+            lambda: projected_product_error(np.ones((2, 3)), np.ones((2, 3)), 1),
+            "v must have as many rows as p",
+        ),
+        (
+            lambda: projected_product_error([[1, 1]], [[1], [-1]], 3),
+            "p @ v must be non-zero, got norm 0.0",
+        ),
+        (
+            lambda: projected_product_error(LARGE, LARGE, 4),
+            "norm(p) * norm(v) must be at most 1e153, got 1.02",
+        ),
     ],
 )
 def test_refusals(call, message):

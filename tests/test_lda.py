@@ -52,7 +52,9 @@ def test_classify_uses_kept_axes():
     for k in (1, 2):
         result = lda(x, labels, k)
         z = result.project(x)
-        np.testing.assert_array_equal(result.classify(x), LinearDiscriminantAnalysis().fit(z, labels).predict(z))
+        np.testing.assert_array_equal(
+            result.classify(x), LinearDiscriminantAnalysis().fit(z, labels).predict(z)
+        )
 
 
 def test_two_crosses_by_hand():
@@ -71,7 +73,9 @@ def test_priors_move_the_border():
     """With three times as many on the left the border lies at 5 + log(3) / (10 / variance) = 5.0549."""
     found = lda(np.vstack([CROSS, CROSS, CROSSES]), np.repeat(["left", "right"], [12, 4]), 1)
     border = 5 + math.log(3) / 20
-    np.testing.assert_array_equal(found.classify([[border - 1e-6, 0], [border + 1e-6, 0]]), ["left", "right"])
+    np.testing.assert_array_equal(
+        found.classify([[border - 1e-6, 0], [border + 1e-6, 0]]), ["left", "right"]
+    )
 
 
 def test_coinciding_centers_share_nothing():
@@ -115,7 +119,12 @@ DIRECTIONS = "k must be at most the number of directions in which classes spread
 @pytest.mark.parametrize(
     ("x", "labels", "k", "message"),
     [
-        (CROSSES, np.zeros((8, 1), int), 1, "labels must be one for each of the 8 points, got shape (8, 1)"),
+        (
+            CROSSES,
+            np.zeros((8, 1), int),
+            1,
+            "labels must be one for each of the 8 points, got shape (8, 1)",
+        ),
         (CROSSES, [0.0] * 7 + [np.nan], 1, "labels must be finite, got nan"),
         (CROSSES, ["a"] * 7 + [None], 1, WORDS + ", got dtype object"),
         (CROSSES, np.array([1, "1"] * 4, dtype=object), 1, WORDS + ", got dtype object"),

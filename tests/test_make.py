@@ -12,13 +12,22 @@ import yaml
 from chapters import ROOT
 
 pytestmark = pytest.mark.repository
-PUBLISHED = ["site/print/print_book.py", "site/print/make_epub.py", "-c import shutil", "site/print/publish.py"]
+PUBLISHED = [
+    "site/print/print_book.py",
+    "site/print/make_epub.py",
+    "-c import shutil",
+    "site/print/publish.py",
+]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def test_hooks_are_make_check():
-    (source,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
-    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    (source,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))[
+        "repos"
+    ]
+    recipe = re.search(
+        r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )[1]
     commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
     assert [hook["entry"] for hook in source["hooks"]] == commands
 
@@ -27,13 +36,19 @@ def test_hooks_are_make_check():
 def test_workflow_rights(path):
     text = path.read_text(encoding="utf-8")
     used = re.findall(r"uses: (.*)", text)
-    assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)] == []
+    assert [
+        action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)
+    ] == []
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         runs = any("run" in step for step in job["steps"])
-        assert not (runs and "permissions" in job), f"{name} runs code of the repository, and may write"
-        checkouts = [step["with"] for step in job["steps"] if "actions/checkout" in step.get("uses", "")]
+        assert not (runs and "permissions" in job), (
+            f"{name} runs code of the repository, and may write"
+        )
+        checkouts = [
+            step["with"] for step in job["steps"] if "actions/checkout" in step.get("uses", "")
+        ]
         assert all(words["persist-credentials"] is False for words in checkouts), name
 
 
@@ -43,14 +58,22 @@ def checkout(tmp_path):
     folder = tmp_path / "Größe`touch told`$(touch told) und 'Maß'"
     (folder / ".venv/bin").mkdir(parents=True)
     (folder / "site").mkdir()
-    for name in ("Makefile", "pyproject.toml", "requirements.txt", "requirements-dev.txt", "site/alone.py"):
+    for name in (
+        "Makefile",
+        "pyproject.toml",
+        "requirements.txt",
+        "requirements-dev.txt",
+        "site/alone.py",
+    ):
         shutil.copy(ROOT / name, folder / name)
     for name, then in {
         "python": "",
         "jupyter-book": "mkdir -p _build/html; until test ! -e wait; do sleep 0.1; done",
     }.items():
         program = folder / ".venv/bin" / name
-        program.write_text(f'#!/bin/sh\necho "${{0##*/}} $*" >> calls.txt\n{then}\n', encoding="utf-8")
+        program.write_text(
+            f'#!/bin/sh\necho "${{0##*/}} $*" >> calls.txt\n{then}\n', encoding="utf-8"
+        )
         program.chmod(0o755)
     (folder / ".venv/ready").touch()
     os.utime(folder / ".venv/ready", (0, 0))  # older than the pins
@@ -61,7 +84,9 @@ def start(folder, *words):
     """Start make as a shell does, outside of the make that may run these tests."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", f"PYTHON={sys.executable}", *words]
-    return subprocess.Popen(command, cwd=folder, env=outer, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=folder, env=outer, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_steps(checkout):
@@ -89,7 +114,9 @@ def test_second_make_is_refused(checkout):
     while not (checkout / "_build/html").exists():
         time.sleep(0.01)
     second = start(checkout, "book")
-    assert second.communicate()[1].startswith("Another make is at work in this folder: try again when it has ended.\n")
+    assert second.communicate()[1].startswith(
+        "Another make is at work in this folder: try again when it has ended.\n"
+    )
     (checkout / "wait").unlink()
     assert "The book is ready" in first.communicate()[0]
     assert (first.returncode, second.returncode) == (0, 2)

@@ -16,7 +16,9 @@ TABLES = {
     "digits": load_digits().data[:400],
     "uniform": fresh(1).random((50, 40)),
     "sparse": fresh(3).random((40, 50)) * (fresh(4).random((40, 50)) < 0.3),
-    "nearly rank 5": np.abs(fresh(5).random((60, 5)) @ fresh(6).random((5, 40)) + 0.1 * fresh(7).random((60, 40))),
+    "nearly rank 5": np.abs(
+        fresh(5).random((60, 5)) @ fresh(6).random((5, 40)) + 0.1 * fresh(7).random((60, 40))
+    ),
 }
 
 
@@ -27,7 +29,9 @@ def test_error_near_scikit_learn(name):
     result = nmf(x, k, rng=fresh())
     assert result.converged
     for init in ("nndsvda", "random"):
-        judge = decomposition.NMF(k, init=init, solver="cd", tol=1e-5, max_iter=50_000, random_state=0).fit(x)
+        judge = decomposition.NMF(
+            k, init=init, solver="cd", tol=1e-5, max_iter=50_000, random_state=0
+        ).fit(x)
         assert result.error**2 <= 1.02 * judge.reconstruction_err_**2
 
 
@@ -37,7 +41,9 @@ def svd_start(x, k):
     c, f = np.zeros((len(x), k)), np.zeros((k, x.shape[1]))
     for i in range(k):
         halves = [(np.maximum(sign * u[:, i], 0), np.maximum(sign * vt[i], 0)) for sign in (1, -1)]
-        left, right = max(halves, key=lambda half: np.linalg.norm(half[0]) * np.linalg.norm(half[1]))
+        left, right = max(
+            halves, key=lambda half: np.linalg.norm(half[0]) * np.linalg.norm(half[1])
+        )
         c[:, i], f[i] = math.sqrt(s[i]) * left, math.sqrt(s[i]) * right
     return c, f
 
@@ -95,9 +101,14 @@ def test_generator_decides():
     one, same = nmf(x, 6, rng=fresh(4)), nmf(x, 6, rng=fresh(4), starts=5, tolerance=1e-8)
     np.testing.assert_array_equal(one.c, same.c)
     np.testing.assert_array_equal(one.f, same.f)
-    others = {nmf(fresh(2).random((20, 15)), 6, rng=seed, starts=4, tolerance=1e-5).error for seed in range(4)}
+    others = {
+        nmf(fresh(2).random((20, 15)), 6, rng=seed, starts=4, tolerance=1e-5).error
+        for seed in range(4)
+    }
     assert len(others) > 1  # equal where the best start is one of the two from the SVD
-    assert len({nmf(x, 6, starts=2, tolerance=1e-5).error for _ in range(2)}) == 1  # which are not random
+    assert (
+        len({nmf(x, 6, starts=2, tolerance=1e-5).error for _ in range(2)}) == 1
+    )  # which are not random
 
 
 def test_tolerance_stops_the_descent():

@@ -29,11 +29,14 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"}
+FILES = {
+    name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"
+}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 ROOMS = sorted({name.partition(".")[0] for name in FILES})
 
-# Imports run one way: from a folder to those that are named here, and within it. All may use the ground.
+# Imports run one way: from a folder to those that are named here, and within it. All may use the
+# ground.
 GROUND = {"_checks", "_on_demand"}
 MAY_USE = {
     "mathematics": set(),  # every module at the top of the package, and its folders that are not named here
@@ -43,8 +46,8 @@ MAY_USE = {
     "practice": {"kit"},
     "figures": {"kit", "mathematics"},
 }
-# What importing a module must not load, unless its folder needs it. Heavy things that one function needs are imported
-# inside it.
+# What importing a module must not load, unless its folder needs it. Heavy things that one function
+# needs are imported inside it.
 HEAVY = ["torch", "matplotlib", "ipywidgets", "IPython", "sympy", "scipy", "sklearn", "PIL"]
 NEEDS = {
     "torch": ["torch", "sympy", "scipy"],  # torch itself may load the other two
@@ -60,7 +63,9 @@ def imported_at_once(body):
         if isinstance(node, ast.With):
             yield from imported_at_once(node.body)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
+            yield (
+                node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            ).partition(".")[0]
 
 
 def room_of(name):
@@ -70,13 +75,19 @@ def room_of(name):
 
 def needs_of(name):
     room = room_of(name)
-    return "torch" if room == "mathematics" and "torch" in imported_at_once(TREES[name].body) else room
+    return (
+        "torch" if room == "mathematics" and "torch" in imported_at_once(TREES[name].body) else room
+    )
 
 
 @pytest.mark.parametrize("needs", sorted({*map(needs_of, FILES)}))
 def test_heavy_imports(needs):
-    modules = ", ".join(["lowrank_tutor", *(f"lowrank_tutor.{name}" for name in FILES if needs_of(name) == needs)])
-    code = f"import {modules}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    modules = ", ".join(
+        ["lowrank_tutor", *(f"lowrank_tutor.{name}" for name in FILES if needs_of(name) == needs)]
+    )
+    code = (
+        f"import {modules}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(run.stdout.split()) & (set(HEAVY) - set(NEEDS.get(needs, [])))
 
@@ -111,7 +122,9 @@ def test_no_import_circles():
     assert not left, "these import each other in a circle"
 
 
-README = dict(re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M))
+README = dict(
+    re.findall(r"^\| `(\w+)` \| (.*?) ?\| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+)
 HIDDEN = """
 import importlib, json, sys
 
@@ -159,13 +172,21 @@ def test_public_names():
     for room in lowrank_tutor.__all__:
         module = getattr(lowrank_tutor, room)
         assert set(module.__all__) == set(dir(module)), room
-        own = {node.name for node in TREES[room].body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        own = {
+            node.name
+            for node in TREES[room].body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
         assert {name for name in own if not name.startswith("_")} <= set(module.__all__), room
         wordy = [
-            name for name in module.__all__ if re.search(r"Union\[|numpy\._typing", signature_of(getattr(module, name)))
+            name
+            for name in module.__all__
+            if re.search(r"Union\[|numpy\._typing", signature_of(getattr(module, name)))
         ]
         assert not wordy, f"{room}: {wordy}"
-    with pytest.raises(AttributeError, match=r"^module 'lowrank_tutor' has no attribute 'nothing'$"):
+    with pytest.raises(
+        AttributeError, match=r"^module 'lowrank_tutor' has no attribute 'nothing'$"
+    ):
         _ = lowrank_tutor.nothing
 
 
@@ -183,32 +204,50 @@ def test_foreign_names_say_what_to_call(called):
         called(A, n_components=2)
 
 
-@pytest.mark.parametrize("name", sorted({call for call in lowrank_tutor.CALLS.values() if call.startswith("lr.")}))
+@pytest.mark.parametrize(
+    "name", sorted({call for call in lowrank_tutor.CALLS.values() if call.startswith("lr.")})
+)
 def test_what_they_say_exists(name):
     assert callable(eval(re.match(r"lr[.\w]+", name)[0], {"lr": lowrank_tutor}))
 
 
 def test_names_find_their_module():
     """A public name is one of the package too; where a page's helper has the same, the mathematics comes first."""
-    for name, module in {"PCA": "pca", "nmf.nmf": "nmf", "randomized_svd": "svd", "score": "bilinear.scores"}.items():
+    for name, module in {
+        "PCA": "pca",
+        "nmf.nmf": "nmf",
+        "randomized_svd": "svd",
+        "score": "bilinear.scores",
+    }.items():
         found = operator.attrgetter(name)(lowrank_tutor)
         assert found.__module__ == f"lowrank_tutor.{module}"
     assert not hasattr(lowrank_tutor.svd, "__module__")  # Sphinx would look there for its functions
-    code = "from lowrank_tutor import PCA, randomized_svd; import sys; print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    code = (
+        "from lowrank_tutor import PCA, randomized_svd; import sys; print('torch' in sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        == "False\n"
+    )
 
 
 def signature_of(value):
-    return str(inspect.signature(value)) if inspect.isfunction(value) or inspect.isclass(value) else ""
+    return (
+        str(inspect.signature(value)) if inspect.isfunction(value) or inspect.isclass(value) else ""
+    )
 
 
 def test_one_address():
     """Where there is only the README, the wheel or its metadata, the book is found, and a fork sees what to change."""
-    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"][
+        "url"
+    ]
     owner, name = address.split("/")[-2:]
     for path in (ROOT / "README.md", ROOT / "pyproject.toml", PACKAGE / "__init__.py"):
         text = path.read_text(encoding="utf-8")
-        found = re.findall(r"https://github\.com/[\w-]+/[\w-]+|https://[\w-]+\.github\.io/[\w-]+", text)
+        found = re.findall(
+            r"https://github\.com/[\w-]+/[\w-]+|https://[\w-]+\.github\.io/[\w-]+", text
+        )
         assert address in found, path
         assert set(found) <= {address, f"https://{owner}.github.io/{name}"}, path
 
@@ -227,7 +266,11 @@ def build_wheel(folder):
 
 def test_wheel_is_complete(tmp_path):
     with zipfile.ZipFile(build_wheel(tmp_path)) as archive:
-        inside = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+        inside = {
+            name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name
+        }
     files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert inside == {path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in files}
+    assert inside == {
+        path.relative_to(PACKAGE.parent).as_posix(): path.read_bytes() for path in files
+    }
     assert {"lowrank_tutor/py.typed", "lowrank_tutor/data/svd_bench.json"} <= set(inside)

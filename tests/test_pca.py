@@ -21,7 +21,13 @@ from lowrank_tutor.nmf import nmf
 from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import best_rank_k, tail_error, truncated_svd
 
-ATTRIBUTES = ["mean_", "components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"]
+ATTRIBUTES = [
+    "mean_",
+    "components_",
+    "explained_variance_",
+    "explained_variance_ratio_",
+    "singular_values_",
+]
 
 
 def cloud(n, d, seed=0):
@@ -30,7 +36,8 @@ def cloud(n, d, seed=0):
     return rng.standard_normal((n, d)) * np.arange(1, d + 1) + 5
 
 
-# The last ones have many points of few coordinates: the scatter matrix serves in place of the points.
+# The last ones have many points of few coordinates: the scatter matrix serves in place of the
+# points.
 @pytest.mark.parametrize(
     ("n", "d", "k", "atol"),
     [
@@ -42,7 +49,9 @@ def test_scikit_learn_agrees(n, d, k, atol, monkeypatch):
     x, new = cloud(n, d), cloud(4, d, seed=1)
     judge = decomposition.PCA(k, svd_solver="full").fit(x)
     if n >= 10 * d:
-        monkeypatch.setattr(np.linalg, "svd", None)  # a tall cloud with no tiny variance does without
+        monkeypatch.setattr(
+            np.linalg, "svd", None
+        )  # a tall cloud with no tiny variance does without
     ours = PCA(k).fit(x)
     assert (ours.n_components_, ours.n_features_in_) == (judge.n_components_, d)
     for name in ATTRIBUTES:
@@ -99,14 +108,21 @@ def test_coinciding_points(n, value):
     assert PCA(1).fit([[1.0], [1.0], [np.nextafter(1, 2)]]).singular_values_[0] > 0
 
 
-@pytest.mark.parametrize(("given_type", "result_type"), [(np.float32, np.float32), (np.int64, np.float64)])
+@pytest.mark.parametrize(
+    ("given_type", "result_type"), [(np.float32, np.float32), (np.int64, np.float64)]
+)
 def test_precision(given_type, result_type):
     x = (10 * cloud(20, 4)).astype(given_type)
     before = x.copy()
     x.flags.writeable = False
     pca = PCA(2)
     z = pca.fit_transform(x)
-    arrays = [z, pca.transform(x), pca.inverse_transform(z), *(getattr(pca, name) for name in ATTRIBUTES[1:])]
+    arrays = [
+        z,
+        pca.transform(x),
+        pca.inverse_transform(z),
+        *(getattr(pca, name) for name in ATTRIBUTES[1:]),
+    ]
     assert {array.dtype for array in arrays} == {np.dtype(result_type)}
     assert pca.mean_.dtype == np.float64
     assert pca.transform(x.astype(np.float64)).dtype == np.float64  # the wider of the two
@@ -119,7 +135,9 @@ def test_unit_does_not_matter(n):
     x, scale = with_spectrum([3, 2, 1], n, 5), 1e74
     plain, scaled = PCA(2).fit(x), PCA(2).fit(x * scale)
     for name, factor in zip(ATTRIBUTES, (scale, 1, scale**2, 1, scale), strict=True):
-        np.testing.assert_allclose(getattr(scaled, name) / factor, getattr(plain, name), rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(
+            getattr(scaled, name) / factor, getattr(plain, name), rtol=1e-11, atol=1e-13
+        )
 
 
 def test_memory_of_few_points():
@@ -137,7 +155,9 @@ def test_memory_of_few_points():
 def test_when_scatter_matrix_serves(share, by_scatter, monkeypatch):
     half = with_spectrum([1, 1, np.sqrt(share)], 100, 3)
     svd, asked = np.linalg.svd, []
-    monkeypatch.setattr(np.linalg, "svd", lambda *a, **options: asked.append(a) or svd(*a, **options))
+    monkeypatch.setattr(
+        np.linalg, "svd", lambda *a, **options: asked.append(a) or svd(*a, **options)
+    )
     PCA(3).fit(np.concatenate([half, -half]))  # of mean zero
     assert (asked == []) == by_scatter
 
@@ -164,18 +184,24 @@ def test_scikit_learn_pipeline():
     x, y = load_digits(return_X_y=True)
     x, y = x[:300], y[:300]
     assert clone(PCA(np.int64(3))).get_params() == {"n_components": 3, "whiten": False}
-    assert PCA(2).set_params(n_components=0.5, whiten=True).get_params() == {"n_components": 0.5, "whiten": True}
+    assert PCA(2).set_params(n_components=0.5, whiten=True).get_params() == {
+        "n_components": 0.5,
+        "whiten": True,
+    }
     scores = []
     for pca in (PCA(2), decomposition.PCA(2, svd_solver="full")):
         pipe = make_pipeline(pca, KNeighborsClassifier(3))
         grid = GridSearchCV(pipe, {"pca__n_components": [2, 20, 0.9]}, cv=2).fit(x, y)
         scores.append(grid.cv_results_["mean_test_score"])
     np.testing.assert_allclose(*scores, atol=1e-12)
-    last = make_pipeline(StandardScaler(), PCA(2)).fit(x)  # scikit-learn asks the last step for its tags
+    last = make_pipeline(StandardScaler(), PCA(2)).fit(
+        x
+    )  # scikit-learn asks the last step for its tags
     assert last.transform(x).shape == (len(x), 2)
 
 
-# Those of scikit-learn's checks that PCA fails, as its docstring says: most of them ask for other words.
+# Those of scikit-learn's checks that PCA fails, as its docstring says: most of them ask for other
+# words.
 FAILED = {
     "check_complex_data", "check_do_not_raise_errors_in_init_or_set_params", "check_dtype_object",
     "check_estimators_empty_data_messages", "check_estimators_nan_inf", "check_fit2d_1sample", "check_fit2d_predict1d",
@@ -194,7 +220,10 @@ def test_scikit_learn_checks(pca):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_whitening(dtype):
     x = cloud(300, 4).astype(dtype)
-    ours, judge = PCA(3, whiten=True).fit(x), decomposition.PCA(3, whiten=True, svd_solver="full").fit(x)
+    ours, judge = (
+        PCA(3, whiten=True).fit(x),
+        decomposition.PCA(3, whiten=True, svd_solver="full").fit(x),
+    )
     z = ours.transform(x)
     assert z.dtype == dtype
     np.testing.assert_allclose(z, judge.transform(x), atol=1e-3 if dtype == np.float32 else 1e-9)
@@ -217,7 +246,8 @@ def test_names_of_columns():
     assert make_pipeline(PCA(2)).fit(table).get_feature_names_out().tolist() == ["pca0", "pca1"]
     np.testing.assert_array_equal(pca.transform(table), pca.transform(x))
     with pytest.raises(
-        ValueError, match=r"^x must have the columns \['height', 'weight', 'age'\] in this order, got \['a"
+        ValueError,
+        match=r"^x must have the columns \['height', 'weight', 'age'\] in this order, got \['a",
     ):
         pca.transform(swapped)
     assert not hasattr(pca.fit(x), "feature_names_in_")
@@ -239,7 +269,10 @@ def test_names_in_other_fits(fit):
     FITS[fit](np.array(swapped))
     FITS[fit](swapped)
     swapped.columns = Table.columns[::-1]
-    with pytest.raises(ValueError, match=r"^(x|ratings) must have the columns \['height', 'weight', 'age'\] in this"):
+    with pytest.raises(
+        ValueError,
+        match=r"^(x|ratings) must have the columns \['height', 'weight', 'age'\] in this",
+    ):
         FITS[fit](swapped)
     swapped.columns = range(3)  # the numbers that a table without names has
     FITS[fit](swapped)
@@ -254,22 +287,66 @@ FITTED = PCA(2).fit(cloud(20, 4))
         (lambda: PCA(1.0), ValueError, "n_components must be above 0 and below 1, got 1.0"),
         (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
         (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
-        (lambda: PCA(random_state=0), TypeError, "options must be whiten, got random_state: nothing is drawn here"),
-        (lambda: PCA(whiten=True).fit(cloud(4, 6)), ValueError, "n_components must be at most 3, the axes with spread"),
+        (
+            lambda: PCA(random_state=0),
+            TypeError,
+            "options must be whiten, got random_state: nothing is drawn here",
+        ),
+        (
+            lambda: PCA(whiten=True).fit(cloud(4, 6)),
+            ValueError,
+            "n_components must be at most 3, the axes with spread",
+        ),
         (
             lambda: PCA().set_output,
             AttributeError,
             "PCA has no set_output: DataFrame(z, x.index, pca.get_feature_names_",
         ),
-        (lambda: PCA().partial_fit, AttributeError, "PCA has no partial_fit: scikit-learn's IncrementalPCA takes"),
-        (lambda: PCA().set_params(copy=True), ValueError, "params must be n_components or whiten, got copy"),
-        (lambda: PCA().get_feature_names_out(), ValueError, "PCA(n_components=None) must be fitted first: call fit(x)"),
-        (lambda: PCA(1).fit([[1]]), ValueError, "x must be two points or more (variance divides by n - 1), got 1"),
-        (lambda: PCA(4).fit(np.ones((9, 3))), ValueError, "n_components must be between 1 and min(n, d) = 3, got 4"),
-        (lambda: PCA(2).transform([[1.0]]), ValueError, "PCA(n_components=2) must be fitted first: call fit(x)"),
-        (lambda: PCA(2).inverse_transform([[1.0]]), ValueError, "PCA(n_components=2) must be fitted first"),
-        (lambda: FITTED.transform(np.ones((3, 2))), ValueError, "x must have 4 columns, got shape (3, 2)"),
-        (lambda: FITTED.inverse_transform(np.ones((3, 4))), ValueError, "z must have 2 columns, got shape (3, 4)"),
+        (
+            lambda: PCA().partial_fit,
+            AttributeError,
+            "PCA has no partial_fit: scikit-learn's IncrementalPCA takes",
+        ),
+        (
+            lambda: PCA().set_params(copy=True),
+            ValueError,
+            "params must be n_components or whiten, got copy",
+        ),
+        (
+            lambda: PCA().get_feature_names_out(),
+            ValueError,
+            "PCA(n_components=None) must be fitted first: call fit(x)",
+        ),
+        (
+            lambda: PCA(1).fit([[1]]),
+            ValueError,
+            "x must be two points or more (variance divides by n - 1), got 1",
+        ),
+        (
+            lambda: PCA(4).fit(np.ones((9, 3))),
+            ValueError,
+            "n_components must be between 1 and min(n, d) = 3, got 4",
+        ),
+        (
+            lambda: PCA(2).transform([[1.0]]),
+            ValueError,
+            "PCA(n_components=2) must be fitted first: call fit(x)",
+        ),
+        (
+            lambda: PCA(2).inverse_transform([[1.0]]),
+            ValueError,
+            "PCA(n_components=2) must be fitted first",
+        ),
+        (
+            lambda: FITTED.transform(np.ones((3, 2))),
+            ValueError,
+            "x must have 4 columns, got shape (3, 2)",
+        ),
+        (
+            lambda: FITTED.inverse_transform(np.ones((3, 4))),
+            ValueError,
+            "z must have 2 columns, got shape (3, 4)",
+        ),
     ],
 )
 def test_refusals(call, error, message):

@@ -1,7 +1,7 @@
 """A thousand problems of each kind: the answer is right by another way, and each hint fits its slip alone.
 
-A judge reads the numbers from the question, and works with NumPy. It returns the answer and, by the first words of its
-hint, what a mistake leads to.
+A judge reads the numbers from the question, and works with NumPy. It returns the answer and, by the
+first words of its hint, what a mistake leads to.
 """
 
 import json
@@ -32,7 +32,9 @@ def read(question):
     """The matrices, vectors, and numbers of a question, in order."""
     for found in FOUND.findall(question):
         if found[0] == "[":
-            yield np.array([[number(one) for one in row.split(" ")] for row in found[1:-1].split("; ")])
+            yield np.array(
+                [[number(one) for one in row.split(" ")] for row in found[1:-1].split("; ")]
+            )
         else:
             parts = [number(one) for one in found.strip("()").split(", ")]
             yield np.array(parts) if "," in found else parts[0]
@@ -45,14 +47,21 @@ def lowest(vector):
 
 class Judges:
     def rank_rows(a):
-        wrong = {"Row 2": [1], "That is the number": [a.shape[1]], "The new row 3": [5 - np.linalg.matrix_rank(a)]}
+        wrong = {
+            "Row 2": [1],
+            "That is the number": [a.shape[1]],
+            "The new row 3": [5 - np.linalg.matrix_rank(a)],
+        }
         return [sympy.Matrix(a.astype(int)).rank()], wrong
 
     def storage(m, n, k):
         best = max(r for r in range(1, 500) if r * (m + n) < m * n)
         held = k * (m + n)
         wrong = {"That is one factor": [k * m, best], "A sheet holds": [k * m * n, best]}
-        return [held, best], wrong | {"At that rank": [held, best + 1], "That is the largest": [held, min(m, n)]}
+        return [held, best], wrong | {
+            "At that rank": [held, best + 1],
+            "That is the largest": [held, min(m, n)],
+        }
 
     def project_line(x, f):
         right = np.outer(f, f) @ x / (f @ f)
@@ -61,7 +70,10 @@ class Judges:
     def svd_2x2(*numbers):
         a = next(one for one in numbers if np.ndim(one) == 2)
         s = np.linalg.svd(a, compute_uv=False)
-        wrong = {"Those are the trace": [(s**2).sum(), (s**2).prod()], "That is the diagonal": np.diag(a.T @ a)}
+        wrong = {
+            "Those are the trace": [(s**2).sum(), (s**2).prod()],
+            "That is the diagonal": np.diag(a.T @ a),
+        }
         return s, wrong | {"Those are the eigenvalues": s**2, "The larger": s[::-1]}
 
     def spectrum_error(*told):
@@ -71,15 +83,25 @@ class Judges:
         cut = np.diag(np.r_[s[:k], 0 * s[k:]])
         right = np.linalg.norm(a - cut) / np.linalg.norm(a), np.linalg.norm(a - cut, 2)
         off, largest = right
-        wrong = {"That is the share of": (off**2, largest), "That is the root of": (math.sqrt(1 - off**2), largest)}
-        wrong |= {"Square the": (s[k:].sum() / s.sum(), largest), "That one is kept": (off, s[k - 1])}
+        wrong = {
+            "That is the share of": (off**2, largest),
+            "That is the root of": (math.sqrt(1 - off**2), largest),
+        }
+        wrong |= {
+            "Square the": (s[k:].sum() / s.sum(), largest),
+            "That one is kept": (off, s[k - 1]),
+        }
         return right, wrong | {"That is the Frobenius": (off, np.linalg.norm(s[k:]))}
 
     def center_project(first, second, third, u):
         mean = np.mean([first, second, third], axis=0)
         on = np.outer(u, u)
         right = mean + on @ (first - mean)
-        return right, {"Add the mean": right - mean, "That projects": on @ first, "You added": mean + on @ first}
+        return right, {
+            "Add the mean": right - mean,
+            "That projects": on @ first,
+            "You added": mean + on @ first,
+        }
 
     def lda_step(t, d):
         w = lowest(np.linalg.solve(t, d) * round(np.linalg.det(t)))
@@ -88,16 +110,26 @@ class Judges:
 
     def nmf_step(x, c, f):
         ratio = (c.T @ x) / (c.T @ c @ f)
-        wrong = {"The ratio": f / ratio, "NMF multiplies": f + c.T @ (x - c @ f), "Those are": ratio}
+        wrong = {
+            "The ratio": f / ratio,
+            "NMF multiplies": f + c.T @ (x - c @ f),
+            "Those are": ratio,
+        }
         return (f * ratio)[:, 0], {words: matrix[:, 0] for words, matrix in wrong.items()}
 
     def rating_step(f, x, penalty):
         known = ~np.isnan(x)
         root = np.sqrt(penalty)  # least squares, with the penalty as one more row
         (c,), *_ = np.linalg.lstsq(np.r_[f[known], root][:, None], np.r_[x[known], 0], rcond=None)
-        missing, below = f[~known][0], {"Add the penalty": f[known] @ f[known], "A rating that": f @ f + penalty}
+        missing, below = (
+            f[~known][0],
+            {"Add the penalty": f[known] @ f[known], "A rating that": f @ f + penalty},
+        )
         below["Divide by the sum"] = f[known].sum() + penalty
-        wrong = {words: f[known] @ x[known] / one * np.array([1, missing]) for words, one in below.items()}
+        wrong = {
+            words: f[known] @ x[known] / one * np.array([1, missing])
+            for words, one in below.items()
+        }
         return [c, c * missing], wrong | {"That is c": [c, c]}
 
     def least_k(n, _formula, eps, delta):
@@ -111,11 +143,17 @@ class Judges:
             "The cube": 2 * log / square,
             "The factor 2": log / below,
         }
-        return [k], {"Round up": [k - 1]} | {words: [math.ceil(bound)] for words, bound in bounds.items()}
+        return [k], {"Round up": [k - 1]} | {
+            words: [math.ceil(bound)] for words, bound in bounds.items()
+        }
 
     def factor_score(s, h, u, v):
         x, y = u @ s, v @ h
-        wrong = {"Us and Vh": [x.sum() + y.sum()], "That is the dot": [s @ h], "That is the first": [x[0] * y[0]]}
+        wrong = {
+            "Us and Vh": [x.sum() + y.sum()],
+            "That is the dot": [s @ h],
+            "That is the first": [x[0] * y[0]],
+        }
         wrong |= {"Mind": [abs(x) @ abs(y)], "Multiply entry": [x.sum() * y.sum()]}
         return [s @ (u.T @ v) @ h], wrong
 
@@ -123,35 +161,52 @@ class Judges:
         weights = np.exp(math.log(base) * keys)
         right = weights @ values / weights.sum()
         wrong = {"Divide by": weights @ values, "That is the plain": values.mean()}
-        wrong |= {"Those weights": keys @ values / keys.sum(), "That is the value": values[keys.argmax()]}
+        wrong |= {
+            "Those weights": keys @ values / keys.sum(),
+            "That is the value": values[keys.argmax()],
+        }
         return [right], wrong
 
     def masked_mixtures(full, real, part):
         part, share = np.atleast_1d(part), real / 4
         assert len(part) == real
-        tokens = np.r_[np.full(4, full.mean()), np.full(len(part), part.mean())]  # each real token has one vote
+        tokens = np.r_[
+            np.full(4, full.mean()), np.full(len(part), part.mean())
+        ]  # each real token has one vote
         zeros = (full.mean() + part.sum() / 4) / 2
         equal, top = (full.mean() + part.mean()) / 2, full.mean() + share * part.mean()
         wrong = {"A window that": equal, "Padding counts": zeros, "Divide by": top}
-        return [tokens.mean()], wrong | {"The vote": (full.mean() + share * part.sum() / 4) / (1 + share)}
+        return [tokens.mean()], wrong | {
+            "The vote": (full.mean() + share * part.sum() / 4) / (1 + share)
+        }
 
     def latent_score(n, c1, c2, w, q, _n):
         scores = [(w.T @ c) @ q for c in (c1, c2)]  # through the keys
         count, turned = w.size + n * len(w), (w @ q)[::-1]
         wrong = {"Absorbing": [*scores, n * len(w)], "That makes": [*scores, n * (w.size + 3)]}
-        wrong |= {"W is absorbed": [*scores, n * (w.size + 2)], "The entries": [c1 @ turned, c2 @ turned, count]}
+        wrong |= {
+            "W is absorbed": [*scores, n * (w.size + 2)],
+            "The entries": [c1 @ turned, c2 @ turned, count],
+        }
         return [*scores, count], wrong
 
     def lora_update(w, _rank, a, b, alpha, x):
         change = (b @ a) @ x
-        wrong = {"That is W alone": w @ x, "That is the update": alpha * change, "The strength": w @ x + change}
+        wrong = {
+            "That is W alone": w @ x,
+            "That is the update": alpha * change,
+            "The strength": w @ x + change,
+        }
         return (w + alpha * b @ a) @ x, wrong | {"The entries": w @ x + alpha * change[::-1]}
 
     def cache_bytes(layers, heads, width, groups, _two, tokens):
         each = np.zeros(np.array((layers, 2, groups, width), int), np.float16)
         size = each.nbytes * tokens / 2**30
         times, billions = heads / groups, each.nbytes * tokens / 1e9
-        wrong = {"The heads share": [each.size * times, size * times], "That is in units": [each.size, billions]}
+        wrong = {
+            "The heads share": [each.size * times, size * times],
+            "That is in units": [each.size, billions],
+        }
         wrong |= {"That is one layer": [each.size / layers, size / layers]}
         return [each.size, size], wrong | {"Keys alone": [each.size / 2, size / 2]}
 
@@ -166,7 +221,11 @@ class Judges:
     def delta_step(s, value, k, _beta):
         new = (np.eye(2) - np.outer(k, k)) @ s + k * value
         assert math.isclose(new @ k, value)
-        return new, {"That adds": s + k * value, "That is what": new - s, "The difference": 2 * s - new}
+        return new, {
+            "That adds": s + k * value,
+            "That is what": new - s,
+            "The difference": 2 * s - new,
+        }
 
 
 def judge_choice(question, problem):
@@ -174,7 +233,10 @@ def judge_choice(question, problem):
     story = question.partition(" Which method fits?\n")[0].lower()
     words = re.findall("“(.*?)”", problem.steps[0].work)
     assert {each.lower() in story for each in words} == {True}, (words, story)
-    listed = {f"That would be “{name}”": [i] for i, name in enumerate(re.findall(r"\(\d\) (.*?)[:.]", question), 1)}
+    listed = {
+        f"That would be “{name}”": [i]
+        for i, name in enumerate(re.findall(r"\(\d\) (.*?)[:.]", question), 1)
+    }
     (right,) = {1, 2, 3, 4, 5} - {wrong[0] for wrong, _ in problem.slips}
     return [right], listed
 
@@ -185,7 +247,9 @@ def test_thousand_problems(kind):
     for _ in range(1000):
         problem = practice.another(kind, rng=rng)
         judge = getattr(Judges, kind.replace("-", "_"), None)
-        right, wrong = judge(*read(problem.question)) if judge else judge_choice(problem.question, problem)
+        right, wrong = (
+            judge(*read(problem.question)) if judge else judge_choice(problem.question, problem)
+        )
         assert np.allclose(problem.answer, right), problem
         assert problem.check(right)
         for numbers, hint in problem.slips:
@@ -207,32 +271,54 @@ def test_bank(kind):
 
 def test_levels():
     """Level 1 gives all steps but the last, level 2 every other one, and level 3 none."""
-    shown = [repr(practice.another("svd-2x2", level=level, rng=0)).count("= ?") for level in (1, 2, 3)]
+    shown = [
+        repr(practice.another("svd-2x2", level=level, rng=0)).count("= ?") for level in (1, 2, 3)
+    ]
     assert shown == [2, 4, 0]  # two values in each of the steps 4 and 2
-    assert practice.another("svd-2x2", level=1, rng=0).answer == practice.another("svd-2x2", rng=0).answer
+    assert (
+        practice.another("svd-2x2", level=1, rng=0).answer
+        == practice.another("svd-2x2", rng=0).answer
+    )
 
 
 def test_problem_set(tmp_path):
     """The key solves its own problems, no blank passes, and both question banks hold every number."""
     sheet.write(7, tmp_path)
-    grade = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_answers.py"]
+    grade = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        tmp_path / "test_answers.py",
+    ]
     blank = subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True)
     problems = sheet.problem_set(7)
     assert f"{len(problems)} failed" in blank.stdout
     answers = {i: problem.answer for i, problem in enumerate(problems, 1)}
     (tmp_path / "answers.py").write_text(f"ANSWERS = {answers}")
-    assert f"{len(problems)} passed" in subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert (
+        f"{len(problems)} passed"
+        in subprocess.run(grade, cwd=tmp_path, capture_output=True, text=True).stdout
+    )
     quiz = ElementTree.parse(tmp_path / "moodle.xml").getroot()
     for question, problem in zip(quiz, problems, strict=True):
         assert [part.tag for part in question] == ["name", "questiontext", "generalfeedback"]
         fields = re.findall(r"{1:NUMERICAL:=([^}]*)}", question.findtext("questiontext/text"))
-        options = [field.split("~%0%") for field in fields]  # one is right, and the others earn nothing
+        options = [
+            field.split("~%0%") for field in fields
+        ]  # one is right, and the others earn nothing
         assert [float(right.partition(":")[0]) for right, *_ in options] == problem.answer
-        assert all(re.fullmatch(r"-?\d[-.e\d]*:\d\.\d+(#[^~#]+)?", one) for each in options for one in each), fields
+        assert all(
+            re.fullmatch(r"-?\d[-.e\d]*:\d\.\d+(#[^~#]+)?", one) for each in options for one in each
+        ), fields
         told = {one.partition("#")[2] for _, *others in options for one in others}
         assert told == {hint for _, hint in problem.slips}
     items = ElementTree.fromstring(zipfile.ZipFile(tmp_path / "qti.zip").read("questions.xml"))
-    bounds = [[float(e.text) for e in items.iterfind(f".//{{*}}{name}")] for name in ("vargte", "varlte")]
+    bounds = [
+        [float(e.text) for e in items.iterfind(f".//{{*}}{name}")] for name in ("vargte", "varlte")
+    ]
     numbers = np.concatenate([*answers.values()])
     assert (np.diff(bounds, axis=0) > 0).all()
     assert np.allclose(np.mean(bounds, axis=0), numbers, rtol=1e-9, atol=1e-9)

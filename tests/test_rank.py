@@ -36,7 +36,11 @@ def test_zero_matrix(shape):
     assert type(stable_rank(a)) is type(stable_rank(zero)) is float
     result = rank_factorization(zero)
     assert isinstance(result, RankFactorization)
-    assert (result.c.shape, result.f.shape, result.columns.shape) == ((shape[0], 0), (0, shape[1]), (0,))
+    assert (result.c.shape, result.f.shape, result.columns.shape) == (
+        (shape[0], 0),
+        (0, shape[1]),
+        (0,),
+    )
 
 
 def diagonal(x, dtype=np.float64):
@@ -44,7 +48,9 @@ def diagonal(x, dtype=np.float64):
 
 
 GRADED = np.diag([4.0, 2.0, 1.0])
-EPS16, EPS32 = (math.sqrt(2) * float(np.finfo(kind).eps) for kind in (np.float16, np.float32))  # of two directions
+EPS16, EPS32 = (
+    math.sqrt(2) * float(np.finfo(kind).eps) for kind in (np.float16, np.float32)
+)  # of two directions
 
 
 @pytest.mark.parametrize(
@@ -59,12 +65,24 @@ EPS16, EPS32 = (math.sqrt(2) * float(np.finfo(kind).eps) for kind in (np.float16
         (np.eye(3, 5) * [1.0, 5.01 * EPS, 0, 0, 0], None, 2),
         (np.eye(5, 3) * [1.0, 5 * EPS, 0], None, 1),
         (np.eye(5, 3) * [1.0, 5.01 * EPS, 0], None, 2),
-        (diagonal(0.99 * EPS16, np.float16), None, 1),  # the eps of the type that came in, for each of two entries
+        (
+            diagonal(0.99 * EPS16, np.float16),
+            None,
+            1,
+        ),  # the eps of the type that came in, for each of two entries
         (diagonal(1.01 * EPS16, np.float16), None, 2),
         (diagonal(0.99 * EPS32, np.float32), None, 1),
         (diagonal(1.01 * EPS32, np.float32), None, 2),
-        (np.repeat(diagonal(1.01 * EPS32, np.float32), 2**16, axis=0), None, 2),  # however long the other side
-        (np.float32(1e-20) * diagonal(0.5, np.float32), None, 2),  # in float64, where nothing vanishes
+        (
+            np.repeat(diagonal(1.01 * EPS32, np.float32), 2**16, axis=0),
+            None,
+            2,
+        ),  # however long the other side
+        (
+            np.float32(1e-20) * diagonal(0.5, np.float32),
+            None,
+            2,
+        ),  # in float64, where nothing vanishes
         ([[1, 0], [0, 3 * EPS]], None, 2),
         (np.array([[10**6, 0], [0, 1]]), None, 2),
         ([[True, False], [False, True]], None, 2),
@@ -84,7 +102,9 @@ def test_hilbert_matrix():
 
 def test_stable_rank_by_hand():
     assert stable_rank(np.eye(5)) == 5.0
-    assert stable_rank(diagonal(1e-6)) == pytest.approx(1 + 1e-12, rel=1e-15)  # where the rank jumps to 2
+    assert stable_rank(diagonal(1e-6)) == pytest.approx(
+        1 + 1e-12, rel=1e-15
+    )  # where the rank jumps to 2
     single = with_spectrum([3, 2, 1], 5, 4).astype(np.float32)  # judged in double
     assert stable_rank(single) == stable_rank(single.astype(np.float64))
 
@@ -103,7 +123,11 @@ def test_stacks_are_loops(dtype):
 
 
 @settings(deadline=None)
-@given(st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=8).map(lambda s: sorted(s, reverse=True)))
+@given(
+    st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=8).map(
+        lambda s: sorted(s, reverse=True)
+    )
+)
 def test_effective_rank(s):
     """Shannon's entropy, term by term, and its place between the stable rank and the rank."""
     total = math.fsum(s)
@@ -200,7 +224,10 @@ def test_storage_is_exact():
             "s must be non-increasing, got 0.0 before 1.0: np.linalg.svd(a, compute_uv=False) gives those of a matrix",
         ),
         (lambda: numerical_rank(HAND, rtol=1.0), "rtol must be at least 0 and below 1, got 1.0"),
-        (lambda: rank_factorization(HAND, rtol=-1e-300), "rtol must be at least 0 and below 1, got -1e-300"),
+        (
+            lambda: rank_factorization(HAND, rtol=-1e-300),
+            "rtol must be at least 0 and below 1, got -1e-300",
+        ),
         (lambda: storage(3, 4, 4), "k must be between 1 and min(m, n) = 3, got 4"),
         (lambda: break_even_rank(2**999, 2**1000), f"n must be below 2**1000, got {2**1000}"),
     ],

@@ -1,7 +1,8 @@
 """Every public function of the mathematics refuses bad arguments by name, and leaves good ones as they are.
 
-A row holds one valid call, and for each argument what makes it wrong. A function or an argument without a row fails.
-`byhand` takes exact numbers alone, and has a walk of its own in ``tests/byhand/test_exact.py``.
+A row holds one valid call, and for each argument what makes it wrong. A function or an argument
+without a row fails. `byhand` takes exact numbers alone, and has a walk of its own in
+``tests/byhand/test_exact.py``.
 """
 
 import copy
@@ -67,7 +68,8 @@ def array(value: np.ndarray, *, stacks: bool = False, nan: bool = True) -> Argum
 def tensor(value: torch.Tensor, *, finite: bool = False, leads: bool = False) -> Argument:
     """Of the right shape and type. Functions that may run on a GPU look at no number.
 
-    The tensor that ``leads`` sets the type of the others, so where it is complex the message names the next of them.
+    The tensor that ``leads`` sets the type of the others, so where it is complex the message names
+    the next of them.
     """
     wrong = {
         "an axis less": value[0],
@@ -79,13 +81,23 @@ def tensor(value: torch.Tensor, *, finite: bool = False, leads: bool = False) ->
     if not leads:
         wrong["complex"] = value + 1j
     if finite:
-        wrong |= {"NaN": torch.full_like(value, math.nan), "infinite": torch.full_like(value, math.inf)}
+        wrong |= {
+            "NaN": torch.full_like(value, math.nan),
+            "infinite": torch.full_like(value, math.inf),
+        }
     return Argument(value, wrong)
 
 
 def whole(value: int, low: int = 1, high: int | None = None) -> Argument:
     """An integer from ``low`` to ``high``."""
-    wrong = {"too small": low - 1, "negative": -1, "a fraction": 1.5, "a bool": True, "words": "3", "None": None}
+    wrong = {
+        "too small": low - 1,
+        "negative": -1,
+        "a fraction": 1.5,
+        "a bool": True,
+        "words": "3",
+        "None": None,
+    }
     return Argument(value, wrong if high is None else wrong | {"too large": high + 1})
 
 
@@ -135,15 +147,29 @@ def adapted(r: int = 2) -> nn.Module:
 
 
 NAMES = some("0", unknown="1", number=3, numbers=[3])
-MHA = some(nn.MultiheadAttention(8, 2, batch_first=True), late=nn.MultiheadAttention(8, 2), words="words", none=None)
-ENCODER = some(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.ReLU(), words="words", none=None)
+MHA = some(
+    nn.MultiheadAttention(8, 2, batch_first=True),
+    late=nn.MultiheadAttention(8, 2),
+    words="words",
+    none=None,
+)
+ENCODER = some(
+    nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.ReLU(), words="words", none=None
+)
 KIND = LinformerSelfAttention
 LAYER = {**SIZES, "sharing": word("headwise"), "dropout": real(0.0)}
 PROJECTION = {**SIZES, "projection": tensor(E)}
 
 SAID = some("Ada wears red", unknown="Ada wears plum", number=3, none=None)
 IDS = some(
-    [[1, 2]], axes=[1, 2], words="words", fractions=[[1.5]], large=[[99]], negative=[[-1]], empty=[[]], none=None
+    [[1, 2]],
+    axes=[1, 2],
+    words="words",
+    fractions=[[1.5]],
+    large=[[99]],
+    negative=[[-1]],
+    empty=[[]],
+    none=None,
 )
 WEIGHTS = some(storyteller.trained_weights(), words="words", empty={}, number=3)
 ATTEND = some(storyteller.exact, words="words", number=3, three=[storyteller.exact] * 3)
@@ -359,7 +385,11 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
 
 
 def public_modules() -> list[ModuleType]:
-    names = [part.name for part in pkgutil.iter_modules(lowrank_tutor.__path__) if not part.name.startswith("_")]
+    names = [
+        part.name
+        for part in pkgutil.iter_modules(lowrank_tutor.__path__)
+        if not part.name.startswith("_")
+    ]
     rooms = sorted(set(names) - OTHER_ROOMS - BETWEEN_PROCESSES)
     return [importlib.import_module(f"lowrank_tutor.{name}") for name in rooms]
 
@@ -374,10 +404,18 @@ def public_calls() -> dict[str, Callable[..., Any]]:
                 calls[name] = member
             elif inspect.isclass(member):
                 calls |= {} if hasattr(member, "_fields") else {name: member}
-                methods = {f"{name}.{method}": getattr(member, method) for method in vars(member) if method[0] != "_"}
-                calls |= {key: method for key, method in methods.items() if inspect.isroutine(method)}
+                methods = {
+                    f"{name}.{method}": getattr(member, method)
+                    for method in vars(member)
+                    if method[0] != "_"
+                }
+                calls |= {
+                    key: method for key, method in methods.items() if inspect.isroutine(method)
+                }
     return {
-        name: call for name, call in calls.items() if parameters_of(call) and name.rpartition(".")[2] not in SETTINGS
+        name: call
+        for name, call in calls.items()
+        if parameters_of(call) and name.rpartition(".")[2] not in SETTINGS
     }
 
 
@@ -385,8 +423,14 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the arguments to check: not `PCA`'s ``y``, which scikit-learn passes and nothing reads."""
     stars = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     parameters = inspect.signature(call).parameters.items()
-    unread = {"self"} | {name for name, parameter in parameters if name == "y" and parameter.default is None}
-    return {name: parameter for name, parameter in parameters if name not in unread and parameter.kind not in stars}
+    unread = {"self"} | {
+        name for name, parameter in parameters if name == "y" and parameter.default is None
+    }
+    return {
+        name: parameter
+        for name, parameter in parameters
+        if name not in unread and parameter.kind not in stars
+    }
 
 
 def call_by_name(key: str, arguments: dict[str, Any]) -> Any:
@@ -395,7 +439,9 @@ def call_by_name(key: str, arguments: dict[str, Any]) -> Any:
     if not method:
         result = CALLS[key](**arguments)
         return result.__enter__() if hasattr(result, "__enter__") else result
-    return getattr(OBJECTS[kind]() if kind in OBJECTS else CALLS[kind](**valid(rows_of(kind)[0])), method)(**arguments)
+    return getattr(
+        OBJECTS[kind]() if kind in OBJECTS else CALLS[kind](**valid(rows_of(kind)[0])), method
+    )(**arguments)
 
 
 def rows_of(key: str) -> list[dict[str, Argument]]:
@@ -432,7 +478,9 @@ def arguments_of(key: str, row: dict[str, Argument]) -> dict[str, Argument]:
 def test_every_argument_has_a_row(key):
     assert key in CALLS, "this row is of no public function"
     assert key in ROWS, "a public function needs a row, with a valid call"
-    assert parameters_of(CALLS[key]).keys() == set().union(*(arguments_of(key, row) for row in rows_of(key)))
+    assert parameters_of(CALLS[key]).keys() == set().union(
+        *(arguments_of(key, row) for row in rows_of(key))
+    )
     for row in rows_of(key):
         arguments = copy.deepcopy(valid(row))  # some change a model
         call_by_name(key, arguments)

@@ -25,35 +25,47 @@ from measure.memory import peak_bytes
 
 def test_floor_by_counts():
     card = GPUS["T4"]
-    for n, d, heads, k, batch in itertools.product((256, 65536), (32, 128), (1, 8), (None, 16, 256), (1, 4)):
+    for n, d, heads, k, batch in itertools.product(
+        (256, 65536), (32, 128), (1, 8), (None, 16, 256), (1, 4)
+    ):
         floor = gpu_floor(n, d, heads, "T4", k=k, batch=batch)
         scores = averages = 2 * n * (k or n) * d  # operations of one head
         mixing = 2 * 2 * (k or 0) * n * d  # E K and E V
-        numbers = 4 * n * d + 4 * (k or 0) * d  # Q, K, V, the result; mixtures of keys and values, written and read
+        numbers = (
+            4 * n * d + 4 * (k or 0) * d
+        )  # Q, K, V, the result; mixtures of keys and values, written and read
         operations = batch * heads * (scores + averages + mixing)
         moved = 2 * (batch * heads * numbers + n * (k or 0))  # E is shared
         assert (floor.flops, floor.moved_bytes) == (operations, moved)
-        assert floor.wall == ("compute" if operations / card.flops >= moved / card.bandwidth else "memory")
+        assert floor.wall == (
+            "compute" if operations / card.flops >= moved / card.bandwidth else "memory"
+        )
 
 
 def test_floor_matches_layer_cost():
     assert gpu_floor(64, 8, 2, "T4") == gpu_floor(64, 8, 2, GPUS["T4"])
     with pytest.raises(ValueError, match=r'^gpu must be "T4" or "V100"'):
         gpu_floor(8, 64, 8, "P100")
-    with pytest.raises(ValueError, match=r"^d must be between 1 and .* \(d is the width of one head.* = 256, got 512$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^d must be between 1 and .* \(d is the width of one head.* = 256, got 512$",
+    ):
         attention_bytes(4096, 512, 8)  # the model's width
     with pytest.raises(ValueError, match=r"^lengths must be at most 1000, got more"):
         trials(itertools.count(8), 64, 8, 4)
     n, d, heads, k = 1024, 64, 8, 128
     width = d * heads
     layer = linformer_cost(n, dim=width, heads=heads, k=k).flops
-    linear = 4 * n * width**2 + 4 * k * width**2  # queries and output; keys and values, of which there are k
+    linear = (
+        4 * n * width**2 + 4 * k * width**2
+    )  # queries and output; keys and values, of which there are k
     compressed = 2 * n * k * width  # a layer mixes the tokens once, for keys and values together
     assert gpu_floor(n, d, heads, "T4", k=k).flops == layer - linear + compressed
 
 
 @pytest.mark.parametrize(
-    ("capability", "dtype"), [((7, 0), "float16"), ((7, 5), "float16"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")]
+    ("capability", "dtype"),
+    [((7, 0), "float16"), ((7, 5), "float16"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")],
 )
 def test_half_type_by_capability(capability, dtype, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
@@ -95,11 +107,16 @@ def test_notes_of_trials(free):
 
 
 def test_numpy_integers_do_not_overflow():
-    narrow = attention_bytes(65536, 64, 8, k=np.int32(32768)), attention_bytes(256, 64, 8, k=np.int8(2))
+    narrow = (
+        attention_bytes(65536, 64, 8, k=np.int32(32768)),
+        attention_bytes(256, 64, 8, k=np.int8(2)),
+    )
     assert narrow == (attention_bytes(65536, 64, 8, k=32768), attention_bytes(256, 64, 8, k=2))
     assert narrow[0] == 4_632_608_768
     lengths = (4096, 65536)
-    assert trials(np.int32(lengths), 64, 8, np.int32(4096), free=5e9) == trials(lengths, 64, 8, 4096, free=5e9)
+    assert trials(np.int32(lengths), 64, 8, np.int32(4096), free=5e9) == trials(
+        lengths, 64, 8, 4096, free=5e9
+    )
 
 
 @pytest.mark.parametrize("k", [None, 32])
@@ -119,7 +136,9 @@ def test_bytes_cover_tensors(k):
 def test_bytes_of_whole_layer():
     """What an encoder layer of exact attention holds at once, its tokens among it."""
     n, d, heads, feedforward, width = 512, 16, 4, 256, 64
-    methods = pytest.importorskip("measure.speed.linformer_methods", exc_type=ImportError)  # needs other packages
+    methods = pytest.importorskip(
+        "measure.speed.linformer_methods", exc_type=ImportError
+    )  # needs other packages
     exact = methods.Exact(functional.scaled_dot_product_attention, width, heads)
     layer = methods.EncoderLayer(exact, width, feedforward).bfloat16()
     x = torch.zeros(1, n, width, dtype=torch.bfloat16)
@@ -141,9 +160,10 @@ def test_written_out_bytes_hold():
     assert held < roofline.WRITTEN_OUT
 
 
-# Processors, products with their addition that each does in a tick, million ticks a second; bits at a time from the
-# memory, and how many gigabits a second each of them carries; gigabytes; capability. From NVIDIA's descriptions of each
-# architecture, and for the B200 from what its driver reports.
+# Processors, products with their addition that each does in a tick, million ticks a second; bits at
+# a time from the memory, and how many gigabits a second each of them carries; gigabytes;
+# capability. From NVIDIA's descriptions of each architecture, and for the B200 from what its driver
+# reports.
 BUILT = {
     "T4": (40, 512, 1590, 256, 10.0, 16, (7, 5)),
     "V100": (80, 512, 1530, 4096, 1.754, 16, (7, 0)),
@@ -161,7 +181,10 @@ BUILT = {
 
 @pytest.mark.parametrize("name", GPUS)
 def test_peaks_from_hardware(name):
-    (processors, products, million_ticks, bits, gigabits, gigabytes, capability), card = BUILT[name], GPUS[name]
+    (processors, products, million_ticks, bits, gigabits, gigabytes, capability), card = (
+        BUILT[name],
+        GPUS[name],
+    )
     assert 2 * processors * products * million_ticks * 1e6 == pytest.approx(card.flops, rel=5e-3)
     assert bits / 8 * gigabits * 1e9 == pytest.approx(card.bandwidth, rel=5e-3)
     assert (card.memory, card.capability) == (gigabytes * 1e9, capability)

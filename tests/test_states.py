@@ -28,7 +28,10 @@ def unit_keys(n, d, seed=0):
 
 
 def test_two_pairs_by_hand():
-    k, v = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64), torch.tensor([[5.0], [0.0]]).double()
+    k, v = (
+        torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64),
+        torch.tensor([[5.0], [0.0]]).double(),
+    )
     assert (k @ linear_state(k, v)).flatten().tolist() == pytest.approx([5, 3])
     delta = linear_state(k, v, delta=1)
     assert delta.flatten().tolist() == pytest.approx([16 / 5, -12 / 5])
@@ -42,7 +45,9 @@ def test_exact_recall():
     k, v = unit_keys(20, 5), tensors((20, 3), seed=1)[0]
     assert recall_error(linear_state(k, v, delta=1), k[-1:], v[-1:]) < 1e-14
     assert recall_error(linear_state(k, v), k[-1:], v[-1:]) > 0.1
-    assert recall_error(linear_state(k, v, delta=1), k[:1], v[:1]) > 0.1, "an early pair is overwritten"
+    assert recall_error(linear_state(k, v, delta=1), k[:1], v[:1]) > 0.1, (
+        "an early pair is overwritten"
+    )
 
 
 def test_mean_square_error_of_sum():
@@ -79,7 +84,10 @@ SEMISEPARABLE = causal_decay(torch.linspace(0.6, 0.9, 12))
         (lambda: recall_error(torch.zeros(3, 3).half(), HALF_HUGE, HALF_HUGE), 1),
         (lambda: recall_error(torch.zeros(3, 3), HUGE, HUGE), 1),
         (lambda: recall_error(torch.eye(3), TINY, TINY), 0),
-        (lambda: newton_schulz(HALF_HUGE).diagonal().tolist(), newton_schulz(torch.eye(3).half()).diagonal().tolist()),
+        (
+            lambda: newton_schulz(HALF_HUGE).diagonal().tolist(),
+            newton_schulz(torch.eye(3).half()).diagonal().tolist(),
+        ),
         (lambda: newton_schulz(torch.ones(2, 0, 3)).shape, (2, 0, 3)),
     ],
 )
@@ -92,14 +100,21 @@ def test_narrow_types_and_extremes(call, expected):
 
 def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64):
     q, k, v = tensors((batch, heads, n, d), (batch, heads, n, d), (batch, heads, n, d_v), seed=seed)
-    beta, decay = (torch.sigmoid(part) for part in tensors((batch, heads, n), (batch, heads, n), seed=seed + 1))
-    return [part.to(dtype) for part in (q, functional.normalize(k, dim=3), v, 2 * beta, decay.log())]
+    beta, decay = (
+        torch.sigmoid(part) for part in tensors((batch, heads, n), (batch, heads, n), seed=seed + 1)
+    )
+    return [
+        part.to(dtype) for part in (q, functional.normalize(k, dim=3), v, 2 * beta, decay.log())
+    ]
 
 
 def test_narrow_state_goes_on_in_float32():
     *parts, _ = delta_parts(dtype=torch.float32)
     narrow = torch.ones(3, 2, 4, 3, dtype=torch.bfloat16)
-    states = [delta_attention(*parts, state=state, return_state=True)[1] for state in (narrow, narrow.float())]
+    states = [
+        delta_attention(*parts, state=state, return_state=True)[1]
+        for state in (narrow, narrow.float())
+    ]
     assert states[0].dtype == torch.float32
     assert torch.equal(*states)
 
@@ -117,7 +132,10 @@ def test_block_ranks():
     assert max(block_ranks(torch.softmax(3 * logits, dim=1), rtol=1e-10)) == n // 2
     assert block_ranks(torch.eye(3)) == [0, 0]
     assert block_ranks(torch.ones(3, 3, dtype=torch.int64)) == [1, 1]
-    assert block_ranks(torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, 1 + 1e-3, 1]]), rtol=0.01) == [1, 1]
+    assert block_ranks(torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, 1 + 1e-3, 1]]), rtol=0.01) == [
+        1,
+        1,
+    ]
     assert block_ranks(mask.bfloat16().requires_grad_(), rtol=0.05) == [1] * (n - 1)
     rounding = torch.zeros(4, 4)
     rounding[2, 0], rounding[3, 1] = 1, 1.5 * 2**-23
@@ -136,7 +154,13 @@ def test_recurrence_as_matrix_product():
     torch.testing.assert_close(linear_state(b, x, decay=a), state)
 
 
-WEIGHTS = dict(zip(("w_dkv", "w_uk", "w_uv", "w_q"), tensors((6, 3), (4, 3, 5), (4, 3, 2), (4, 6, 5)), strict=True))
+WEIGHTS = dict(
+    zip(
+        ("w_dkv", "w_uk", "w_uv", "w_q"),
+        tensors((6, 3), (4, 3, 5), (4, 3, 2), (4, 6, 5)),
+        strict=True,
+    )
+)
 
 
 # gradients and bad input
@@ -167,7 +191,9 @@ def a_state(**options):
 
 
 def a_chunk(**change):
-    return delta_attention(**(dict(zip(("q", "k", "v", "beta"), delta_parts(), strict=False)) | change))
+    return delta_attention(
+        **(dict(zip(("q", "k", "v", "beta"), delta_parts(), strict=False)) | change)
+    )
 
 
 Q, X = tensors((1, 2, 6, 4), (1, 2, 6))

@@ -27,11 +27,22 @@ CUTS = {
 def test_stories_hold_what_they_promise():
     told = st.stories(800, rng=HELD_OUT)
     assert max(len(story.words) for story in told) <= LONGEST
-    assert all(len(story.words) == len(story.jobs) and set(story.words) <= {*st.WORDS} for story in told)
+    assert all(
+        len(story.words) == len(story.jobs) and set(story.words) <= {*st.WORDS} for story in told
+    )
     assert {job for story in told for job in story.jobs} == {"", *st.JOBS}
     for facts in (2, 8):
         for words, _ in st.stories(30, facts=facts, rng=facts):
-            assert len({name for name, verb in pairwise(words) if verb in ("wears", "has") and name != "who"}) == facts
+            assert (
+                len(
+                    {
+                        name
+                        for name, verb in pairwise(words)
+                        if verb in ("wears", "has") and name != "who"
+                    }
+                )
+                == facts
+            )
     assert st.stories(3, rng=5) == st.stories(3, rng=5)
 
 
@@ -44,7 +55,9 @@ def test_answers_follow_from_stories():
                 assert found == job
                 assert word == words[i] or job == "agreement"
             else:
-                assert found in ("", "copy"), "the second note of a tune follows from the first, but is not asked"
+                assert found in ("", "copy"), (
+                    "the second note of a tune follows from the first, but is not asked"
+                )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +89,9 @@ def test_grade_by_hand():
         return np.eye(len(st.WORDS))[np.full(np.shape(ids), st.WORDS.index(word))]
 
     assert st.grade(partial(always, "red"), told) == {"agreement": 0, "far fact": 1}
-    assert st.grade(partial(always, "run"), told) == {"agreement": 1, "far fact": 0}, "any verb of the right number"
+    assert st.grade(partial(always, "run"), told) == {"agreement": 1, "far fact": 0}, (
+        "any verb of the right number"
+    )
     assert st.grade(partial(always, "runs"), told) == {"agreement": 0, "far fact": 0}
 
 
@@ -92,7 +107,16 @@ def test_weights_are_small_and_eight_bits():
         text = file.read()
     assert len(text) <= 200_000
     record = json.loads(text)
-    assert set(record["meta"]) >= {"command", "date", "machine", "versions", "steps", "seed", "held_out", "right"}
+    assert set(record["meta"]) >= {
+        "command",
+        "date",
+        "machine",
+        "versions",
+        "steps",
+        "seed",
+        "held_out",
+        "right",
+    }
     numbers = np.frombuffer(base64.b64decode(record["numbers"]), np.int8)
     assert numbers.size == sum(math.prod(shape) for shape in record["shapes"].values()) == 95_616
     for row in st.trained_weights()["layers.1.down.weight"]:
@@ -122,8 +146,12 @@ def keys_by_loops(name, q, k, i):
     if name == "projected":
         return {j: DIRECTIONS[:6].T @ (DIRECTIONS[:6] @ k[j]) / 6 for j in seen}
     if name == "signs":
-        sides = {j: sum(w if w @ k[j] >= 0 else -w for w in DIRECTIONS) / len(DIRECTIONS) for j in seen}
-        return {j: math.sqrt(math.pi / 2) * np.linalg.norm(k[j]) * side for j, side in sides.items()}
+        sides = {
+            j: sum(w if w @ k[j] >= 0 else -w for w in DIRECTIONS) / len(DIRECTIONS) for j in seen
+        }
+        return {
+            j: math.sqrt(math.pi / 2) * np.linalg.norm(k[j]) * side for j, side in sides.items()
+        }
     if name == "bits":
         steps = {j: np.ptp(k[j]) / 3 for j in seen}
         return {j: k[j].min() + np.round((k[j] - k[j].min()) / steps[j]) * steps[j] for j in seen}
@@ -161,25 +189,40 @@ def test_cuts_that_keep_all_are_exact():
     for cut in (st.sheets(12), st.window(12), st.means(12), st.top(12), st.projected(whole)):
         assert cut(q, k, v) == pytest.approx(st.exact(q, k, v), abs=1e-12)
     assert st.bits(16)(q, k, v) == pytest.approx(st.exact(q, k, v), abs=1e-3)
-    for few in (st.sheets(11), st.window(11), st.means(11), st.top(11), st.projected(whole[:15]), st.bits(8)):
+    for few in (
+        st.sheets(11),
+        st.window(11),
+        st.means(11),
+        st.top(11),
+        st.projected(whole[:15]),
+        st.bits(8),
+    ):
         assert np.abs(few(q, k, v) - st.exact(q, k, v)).max() > 1e-4
 
 
 def test_scores_and_latents_are_cut_to_their_rank():
     weights = st.trained_weights()
     ids = [st.encode(st.stories(1, rng=HELD_OUT)[0].words)]
-    assert st.forward(ids, weights=st.cut_scores(weights, 16)) == pytest.approx(st.forward(ids), abs=1e-7)
-    assert st.forward(ids, weights=st.cut_latents(weights, 64)) == pytest.approx(st.forward(ids), abs=1e-7)
+    assert st.forward(ids, weights=st.cut_scores(weights, 16)) == pytest.approx(
+        st.forward(ids), abs=1e-7
+    )
+    assert st.forward(ids, weights=st.cut_latents(weights, 64)) == pytest.approx(
+        st.forward(ids), abs=1e-7
+    )
     cut = st.cut_scores(weights, 5)
     for layer in ("layers.0", "layers.1"):
         for head in range(4):
             rows = slice(16 * head, 16 * head + 16)
-            before, after = (w[f"{layer}.q.weight"][rows].T @ w[f"{layer}.k.weight"][rows] for w in (weights, cut))
+            before, after = (
+                w[f"{layer}.q.weight"][rows].T @ w[f"{layer}.k.weight"][rows]
+                for w in (weights, cut)
+            )
             s = np.linalg.svd(before, compute_uv=False)
             assert np.linalg.matrix_rank(after, tol=1e-8) == 5
             assert np.linalg.norm(before - after) == pytest.approx(np.linalg.norm(s[5:]))
     both = [
-        np.concatenate([w["layers.1.k.weight"], w["layers.1.v.weight"]]) for w in (weights, st.cut_latents(weights, 9))
+        np.concatenate([w["layers.1.k.weight"], w["layers.1.v.weight"]])
+        for w in (weights, st.cut_latents(weights, 9))
     ]
     s = np.linalg.svd(both[0], compute_uv=False)
     assert np.linalg.norm(both[0] - both[1]) == pytest.approx(np.linalg.norm(s[9:]))
@@ -192,11 +235,16 @@ def test_scores_and_latents_are_cut_to_their_rank():
 
 def test_same_error_other_fate():
     """The book's thesis: at tables off by about as much, sheets answer far facts, and a window does not."""
-    told = [story for story in st.stories(150, facts=3, rng=HELD_OUT) if len(story.words) <= 48][:40]
+    told = [story for story in st.stories(150, facts=3, rng=HELD_OUT) if len(story.words) <= 48][
+        :40
+    ]
     right, error = {}, {}
     for name, cut in {"sheets": st.sheets(5), "window": st.window(20)}.items():
         right[name] = st.grade(st.forward, told, attend=cut)["far fact"]
-        exact, used = ([st.tables([st.encode(story.words)], attend=one) for story in told] for one in (None, cut))
+        exact, used = (
+            [st.tables([st.encode(story.words)], attend=one) for story in told]
+            for one in (None, cut)
+        )
         off = sum(np.sum((a - b) ** 2) for a, b in zip(exact, used, strict=True))
         error[name] = math.sqrt(off / sum(np.sum(a**2) for a in exact))
     assert right["sheets"] > right["window"] + 0.05

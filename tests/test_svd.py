@@ -32,7 +32,9 @@ from lowrank_tutor.svd import (
 SHAPES = [(1, 6), (5, 5), (9, 4), (4, 9)]
 NORMS = ("fro", "spectral")
 I = np.arange(1.0, 201)  # noqa: E741
-spectra = st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=6).map(lambda s: sorted(s, reverse=True))
+spectra = st.lists(st.just(0.0) | st.floats(1e-12, 1e3), min_size=1, max_size=6).map(
+    lambda s: sorted(s, reverse=True)
+)
 
 
 def product(factors):
@@ -63,7 +65,9 @@ def test_numpy_agrees_at_every_rank(shape):
         assert all(x.base is None for x in result)  # copies, so that the full factors can be freed
         np.testing.assert_allclose(result.s, s[:k], rtol=1e-13)
         np.testing.assert_allclose(product(result), (u[:, :k] * s[:k]) @ vt[:k], atol=1e-13)
-    first, same, other = (randomized_svd(a, 1, oversample=0, power_iterations=0, rng=rng).s for rng in (0, 0, 1))
+    first, same, other = (
+        randomized_svd(a, 1, oversample=0, power_iterations=0, rng=rng).s for rng in (0, 0, 1)
+    )
     assert first == same
     assert min(shape) == 1 or first != other
 
@@ -75,7 +79,9 @@ def test_two_by_two_by_hand():
     np.testing.assert_allclose(vt, np.array([[1, 1], [1, -1]]) / math.sqrt(2), atol=1e-15)
     a = np.diag([3.0, 2.0, 1.0])
     np.testing.assert_allclose(best_rank_k(a, 2), np.diag([3.0, 2.0, 0.0]), atol=1e-15)
-    assert relative_error(np.diag([0.0, 2.0, 1.0]), a) > relative_error(best_rank_k(a, 2), a)  # contrast
+    assert relative_error(np.diag([0.0, 2.0, 1.0]), a) > relative_error(
+        best_rank_k(a, 2), a
+    )  # contrast
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, bool])
@@ -100,7 +106,9 @@ def test_signs():
     np.testing.assert_array_equal(fix_signs(vectors), [-1, -1, 1, 1])
     assert fix_signs(vectors).dtype == np.float32
     for rounding in (-1e-12, 0, 1e-12):  # of equally large entries the first decides
-        np.testing.assert_array_equal(fix_signs([[1.0, -1.0], [-1.0 + rounding, 1.0 + rounding]]), [1, -1])
+        np.testing.assert_array_equal(
+            fix_signs([[1.0, -1.0], [-1.0 + rounding, 1.0 + rounding]]), [1, -1]
+        )
     np.testing.assert_array_equal(fix_signs([[1.0], [-1.0 - 1e-6]]), [-1])  # not equally large
 
 
@@ -112,10 +120,17 @@ def test_signs():
 def test_error_is_tail_of_spectrum(s, data):
     k = data.draw(st.integers(1, len(s)))
     a = with_spectrum(s, 8, 7)
-    rest, other = a - best_rank_k(a, k), a - default_rng(k).standard_normal((8, k)) @ with_spectrum(s[:k], k, 7)
+    rest, other = (
+        a - best_rank_k(a, k),
+        a - default_rng(k).standard_normal((8, k)) @ with_spectrum(s[:k], k, 7),
+    )
     for order, norm in (("fro", "fro"), (2, "spectral")):
-        assert np.linalg.norm(rest, order) == pytest.approx(tail_error(s, k, norm=norm), abs=2e-14 * s[0])
-        assert np.linalg.norm(other, order) >= tail_error(s, k, norm) - 2e-14 * s[0]  # no product of k layers is nearer
+        assert np.linalg.norm(rest, order) == pytest.approx(
+            tail_error(s, k, norm=norm), abs=2e-14 * s[0]
+        )
+        assert (
+            np.linalg.norm(other, order) >= tail_error(s, k, norm) - 2e-14 * s[0]
+        )  # no product of k layers is nearer
 
 
 def test_tail_errors_by_hand():
@@ -143,7 +158,9 @@ def test_relative_errors_by_hand():
     assert relative_error(np.diag([4, 0]), np.diag([4, 3])) == 0.6  # Frobenius by default
     assert relative_error(np.diag([4, 0]), np.diag([4, 3]), "spectral") == 0.75
     for scale, norm in itertools.product((1e-74, 1e75), NORMS):
-        assert relative_error(-scale * np.ones((2, 2)), scale * np.ones((2, 2)), norm) == pytest.approx(2.0, rel=1e-12)
+        assert relative_error(
+            -scale * np.ones((2, 2)), scale * np.ones((2, 2)), norm
+        ) == pytest.approx(2.0, rel=1e-12)
     assert relative_error([[1e75]], [[1e-75]]) == pytest.approx(1e150, rel=1e-12)
 
 
@@ -167,14 +184,24 @@ def test_iterations_and_oversampling_help():
     a = with_spectrum(s, 300, 200)
 
     def found(**options):
-        return np.linalg.norm(a - product(randomized_svd(a, 8, rng=0, **options))) / tail_error(s, 8) - 1
+        return (
+            np.linalg.norm(a - product(randomized_svd(a, 8, rng=0, **options))) / tail_error(s, 8)
+            - 1
+        )
 
     by_power = [found(power_iterations=q, oversample=4) for q in range(6)]
     assert all(later < earlier / 1.5 for earlier, later in itertools.pairwise(by_power))
     assert found(power_iterations=1, oversample=10) < found(power_iterations=1, oversample=0) / 2
     assert found() == found(power_iterations=8, oversample=10)
-    for k, passes in ((19, 8), (20, 5), (39, 5), (40, 4)):  # by default: fewer from a tenth and a fifth on
-        drawn = [randomized_svd(a, k, rng=1, **given).s for given in ({}, {"power_iterations": passes})]
+    for k, passes in (
+        (19, 8),
+        (20, 5),
+        (39, 5),
+        (40, 4),
+    ):  # by default: fewer from a tenth and a fifth on
+        drawn = [
+            randomized_svd(a, k, rng=1, **given).s for given in ({}, {"power_iterations": passes})
+        ]
         np.testing.assert_array_equal(*drawn)
     steep = with_spectrum(0.5 ** I[:60], 80, 60)
     careless = steep @ default_rng(0).standard_normal((60, 20))
@@ -195,16 +222,22 @@ def sparse_matrix(m=300, n=200, share=0.02):
     rng = default_rng(0)
     rows, columns = rng.random((m, 6)) < 0.15, rng.random((n, 6)) < 0.15
     strong = (rows * [9, 7, 5, 4, 3, 2]) @ columns.T
-    return scipy.sparse.csr_matrix(strong + (rng.random((m, n)) < share) * rng.standard_normal((m, n)))
+    return scipy.sparse.csr_matrix(
+        strong + (rng.random((m, n)) < share) * rng.standard_normal((m, n))
+    )
 
 
 @pytest.mark.parametrize("kind", ["coo_matrix", "lil_matrix", "csr_array"])
 def test_sparse_factors(kind):
     a = sparse_matrix()
     for k in (6, 195):  # by blocks, and where one would be as wide as the matrix
-        result, dense = (randomized_svd(x, k, rng=1) for x in (getattr(scipy.sparse, kind)(a), a.toarray()))
+        result, dense = (
+            randomized_svd(x, k, rng=1) for x in (getattr(scipy.sparse, kind)(a), a.toarray())
+        )
         np.testing.assert_allclose(result.s, dense.s, rtol=1e-10)
-        assert np.linalg.norm(product(result) - a.toarray()) <= 1.01 * tail_error(np.linalg.svd(a.toarray())[1], k)
+        assert np.linalg.norm(product(result) - a.toarray()) <= 1.01 * tail_error(
+            np.linalg.svd(a.toarray())[1], k
+        )
     large = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0).asformat(kind[:3])
     tracemalloc.start()
     randomized_svd(large, 10, rng=0)
@@ -217,9 +250,13 @@ def test_operator_factors():
     """The centered matrix, which is never written out."""
     a = sparse_matrix()
     mean = np.asarray(a.mean(axis=0))
-    centered = aslinearoperator(a) - aslinearoperator(np.ones((a.shape[0], 1))) @ aslinearoperator(mean)
+    centered = aslinearoperator(a) - aslinearoperator(np.ones((a.shape[0], 1))) @ aslinearoperator(
+        mean
+    )
     np.testing.assert_allclose(
-        randomized_svd(centered, 6, rng=1).s, randomized_svd(np.asarray(a - mean), 6, rng=1).s, rtol=1e-9
+        randomized_svd(centered, 6, rng=1).s,
+        randomized_svd(np.asarray(a - mean), 6, rng=1).s,
+        rtol=1e-9,
     )
 
 
@@ -228,7 +265,9 @@ def test_sparse_precision_and_zeros():
     for dtype, kept in ((np.float32, np.float32), (np.int64, np.float64)):
         for form in (a.astype(dtype), aslinearoperator(a.astype(dtype))):
             assert randomized_svd(form, 3, rng=0).u.dtype == kept
-    wider = SimpleNamespace(shape=a.shape, dtype=np.float32, matmat=lambda x: a @ x, rmatmat=lambda x: a.T @ x)
+    wider = SimpleNamespace(
+        shape=a.shape, dtype=np.float32, matmat=lambda x: a @ x, rmatmat=lambda x: a.T @ x
+    )
     assert randomized_svd(wider, 3, rng=0).u.dtype == np.float32  # what it says, not what it gives
     assert randomized_svd(scipy.sparse.csr_matrix((30, 20)), 2, rng=0).s.tolist() == [0, 0]
 
@@ -246,28 +285,48 @@ def judged_median(beta):
             density = lambda t: mpmath.sqrt((high - t) * (t - low)) / (2 * mpmath.pi * beta * t)  # noqa: E731
             return mpmath.quad(density, [low, x]) - mpmath.mpf(1) / 2
 
-        return mpmath.findroot(surplus, (low + (high - low) / 4, low + (high - low) / 2), solver="anderson")
+        return mpmath.findroot(
+            surplus, (low + (high - low) / 4, low + (high - low) / 2), solver="anderson"
+        )
 
 
 @pytest.mark.parametrize(("m", "n"), [(4, 4), (4, 3), (1, 10), (1, 1000)])
 def test_thresholds_agree_with_quadrature(m, n):
     beta = mpmath.mpf(min(m, n)) / max(m, n)
-    factor = mpmath.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + mpmath.sqrt(beta**2 + 14 * beta + 1)))
+    factor = mpmath.sqrt(
+        2 * (beta + 1) + 8 * beta / (beta + 1 + mpmath.sqrt(beta**2 + 14 * beta + 1))
+    )
     s = np.arange(min(m, n), 0.0, -1)
     expected = factor / mpmath.sqrt(judged_median(beta)) * np.median(s)
     assert hard_threshold(s, m, n) == pytest.approx(float(expected), rel=1e-12)
-    assert noise_edge(s, m, n) == pytest.approx(float(expected * (1 + mpmath.sqrt(beta)) / factor), rel=1e-12)
-    assert hard_threshold(s, m, n, noise=0.3) == pytest.approx(float(factor * mpmath.sqrt(max(m, n))) * 0.3, rel=1e-14)
+    assert noise_edge(s, m, n) == pytest.approx(
+        float(expected * (1 + mpmath.sqrt(beta)) / factor), rel=1e-12
+    )
+    assert hard_threshold(s, m, n, noise=0.3) == pytest.approx(
+        float(factor * mpmath.sqrt(max(m, n))) * 0.3, rel=1e-14
+    )
 
 
 def test_thresholds_by_hand():
-    for (m, n), omega in (((1, 20), 1.5194), ((1, 2), 2.1711), ((1, 1), 2.8582)):  # the paper's table
+    for (m, n), omega in (
+        ((1, 20), 1.5194),
+        ((1, 2), 2.1711),
+        ((1, 1), 2.8582),
+    ):  # the paper's table
         assert hard_threshold([1.0] * m, m, n) == pytest.approx(omega, abs=3e-4)
     assert hard_threshold([1.0], 1, 1, noise=1) == pytest.approx(4 / math.sqrt(3), rel=1e-15)
     assert hard_threshold([1.0], 1, 10**12) == pytest.approx(math.sqrt(2), rel=1e-5)  # beta near 0
-    assert hard_threshold([1.0], 2**53, 1, noise=1) == pytest.approx(math.sqrt(2) * 2**26.5, rel=1e-12)
-    assert hard_threshold([1.0], 1, 1, noise=math.nextafter(1e75, 0)) == pytest.approx(4e75 / math.sqrt(3), rel=1e-14)
-    assert noise_edge([1.0] * 4, 4, 9, noise=0.5) == noise_edge([1.0] * 4, 9, 4, noise=0.5) == 0.5 * (2 + 3)
+    assert hard_threshold([1.0], 2**53, 1, noise=1) == pytest.approx(
+        math.sqrt(2) * 2**26.5, rel=1e-12
+    )
+    assert hard_threshold([1.0], 1, 1, noise=math.nextafter(1e75, 0)) == pytest.approx(
+        4e75 / math.sqrt(3), rel=1e-14
+    )
+    assert (
+        noise_edge([1.0] * 4, 4, 9, noise=0.5)
+        == noise_edge([1.0] * 4, 9, 4, noise=0.5)
+        == 0.5 * (2 + 3)
+    )
     assert hard_threshold([2.0, 1.0], 2, 2, noise=0) == hard_threshold([0.0, 0.0], 2, 2) == 0.0
     assert type(hard_threshold([1.0], 1, 1, noise=1)) is type(hard_threshold([1.0], 1, 1)) is float
 
@@ -278,7 +337,12 @@ def test_threshold_separates_signal_from_noise():
     known, guessed = hard_threshold(s, 200, 100, noise=0.1), hard_threshold(s, 200, 100)
     assert np.count_nonzero(s > known) == np.count_nonzero(s > guessed) == 3
     assert guessed == pytest.approx(known, rel=0.05)
-    assert choose_rank(s, gap=True) == choose_rank(s, threshold=a.shape) == choose_rank(s, threshold=known) == 3
+    assert (
+        choose_rank(s, gap=True)
+        == choose_rank(s, threshold=a.shape)
+        == choose_rank(s, threshold=known)
+        == 3
+    )
 
 
 # Stacks, and where to cut
@@ -296,13 +360,20 @@ def test_stacks_are_loops(dtype):
         (best_rank_k(a, k), [best_rank_k(a[i], k) for i in every]),
         (truncated_svd(b, k).s, [truncated_svd(b[i], k).s for i in every]),
         (fix_signs(a), [fix_signs(a[i]) for i in every]),
-        *((relative_error(b, a, norm), [relative_error(b[i], a[i], norm) for i in every]) for norm in NORMS),
+        *(
+            (relative_error(b, a, norm), [relative_error(b[i], a[i], norm) for i in every])
+            for norm in NORMS
+        ),
     ]
     eps = np.finfo(dtype).eps
     for row, (stack, single) in enumerate(loops):
         assert stack.shape[:2] == (2, 3), row
-        np.testing.assert_allclose(stack, np.reshape(single, stack.shape), rtol=20 * eps, atol=2e4 * eps, err_msg=row)
-        assert stack.dtype == single[0].dtype if isinstance(single[0], np.ndarray) else np.float64, row
+        np.testing.assert_allclose(
+            stack, np.reshape(single, stack.shape), rtol=20 * eps, atol=2e4 * eps, err_msg=row
+        )
+        assert (
+            stack.dtype == single[0].dtype if isinstance(single[0], np.ndarray) else np.float64
+        ), row
 
 
 HALVES = [2.0**-i for i in range(6)]
@@ -326,7 +397,11 @@ HALVES = [2.0**-i for i in range(6)]
         ([3, 2, 2, 1], {"threshold": 2}, 1),  # a value at the threshold does not count
         ([3, 2, 2, 1], {"threshold": 0}, 4),
         ([9, 1, 1, 1], {"threshold": [4, 6]}, 1),
-        ([9, 8, 7, 2, 1, 0.2], {"gap": True}, 3),  # in the second half a ratio must be six times larger
+        (
+            [9, 8, 7, 2, 1, 0.2],
+            {"gap": True},
+            3,
+        ),  # in the second half a ratio must be six times larger
         ([9, 8, 7, 6.5, 6, 0.2], {"gap": True}, 5),
         ([5, 4, 3], {"energy": 0.9, "total": 55}, 3),
         ([0, 0], {"error": 0.1, "total": 0}, 0),
@@ -358,9 +433,18 @@ def operator(multiply, back=None, n=5):
     [
         (lambda: choose_rank([2, 1]), f"{RULES} none"),
         (lambda: choose_rank([2, 1], gap=True, error=0), f"{RULES} error and gap"),
-        (lambda: choose_rank([2, 1], gap=True, total=9), "total must be left out unless energy or error is the rule"),
-        (lambda: choose_rank([2, 1], energy=0.5, total=4), "total must be at least the sum of the squares of s = 5"),
-        (lambda: choose_rank([2, 1], error=0.5, total=50), "s must hold enough values for this error, got 2 with 10.0"),
+        (
+            lambda: choose_rank([2, 1], gap=True, total=9),
+            "total must be left out unless energy or error is the rule",
+        ),
+        (
+            lambda: choose_rank([2, 1], energy=0.5, total=4),
+            "total must be at least the sum of the squares of s = 5",
+        ),
+        (
+            lambda: choose_rank([2, 1], error=0.5, total=50),
+            "s must hold enough values for this error, got 2 with 10.0",
+        ),
         (lambda: choose_rank([2, 1], energy=0), "energy must be above 0 and below 1, got 0.0"),
         (lambda: choose_rank([2, 1], energy=1), "energy must be above 0 and below 1, got 1.0"),
         (lambda: choose_rank([2, 1], error=1), "error must be at least 0 and below 1, got 1.0"),
@@ -369,32 +453,65 @@ def operator(multiply, back=None, n=5):
             "s must be singular values, got shares that sum to 1: pass np.sqrt(s)",
         ),
         (lambda: choose_rank([2, 1], threshold=-1), "threshold must be at least 0, got -1.0"),
-        (lambda: choose_rank([2, 1], threshold=(3, 4)), "s must hold all min(m, n) = 3 singular values, got 2"),
+        (
+            lambda: choose_rank([2, 1], threshold=(3, 4)),
+            "s must hold all min(m, n) = 3 singular values, got 2",
+        ),
         (lambda: choose_rank([2, 2], gap=True), "s must have a gap, got 2 equal values"),
         (lambda: choose_rank([2], gap=True), "s must have a gap, got 1 equal value"),
         (lambda: hard_threshold([1], 2**53 + 1, 1), "m must be between 1 and 2**53"),
         (lambda: hard_threshold([1], 2, 2), "s must hold all min(m, n) = 2 singular values, got 1"),
-        (lambda: hard_threshold([1, 1, 1], 2, 3), "s must hold all min(m, n) = 2 singular values, got 3"),
-        (lambda: hard_threshold([1], 1, 1, 1e75), "noise must be at least 0 and below 1e75, got 1e+75"),
+        (
+            lambda: hard_threshold([1, 1, 1], 2, 3),
+            "s must hold all min(m, n) = 2 singular values, got 3",
+        ),
+        (
+            lambda: hard_threshold([1], 1, 1, 1e75),
+            "noise must be at least 0 and below 1e75, got 1e+75",
+        ),
         (lambda: fix_signs(np.zeros((0, 3))), "vectors must be non-empty, got shape (0, 3)"),
-        (lambda: relative_error(np.ones((1, 2)), np.eye(2)), "approx must be of exact's shape (2, 2), got (1, 2)"),
-        (lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]), "exact must be non-zero, got a zero matrix"),
+        (
+            lambda: relative_error(np.ones((1, 2)), np.eye(2)),
+            "approx must be of exact's shape (2, 2), got (1, 2)",
+        ),
+        (
+            lambda: relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]]),
+            "exact must be non-zero, got a zero matrix",
+        ),
         (lambda: best_rank_k([[[1]], [[math.inf]]], 1), "a[1] must be finite, got inf"),
         (
             lambda: best_rank_k(COLORS, 2),
             "a must be a stack of matrices, got what looks like an image of shape (8, 6, 3): m",
         ),
-        (lambda: best_rank_k(np.ones((9, 9, 3)), 2), "a must be a stack of matrices, got what looks like an image"),
+        (
+            lambda: best_rank_k(np.ones((9, 9, 3)), 2),
+            "a must be a stack of matrices, got what looks like an image",
+        ),
         (
             lambda: best_rank_k(COLORS / 255, 4),
             "k must be between 1 and min(m, n) of each of 8 matrices of shape (6, 3)",
         ),
         (lambda: randomized_svd(SPARSE_NAN, 3), "a must be finite, got nan"),
-        (lambda: randomized_svd(aslinearoperator(SPARSE_NAN), 3), "a must be finite, got nan in a product"),
-        (lambda: randomized_svd(sparse_matrix() * 1j, 3), "a must be a matrix of real numbers, got dtype complex128"),
-        (lambda: randomized_svd(operator(lambda x: 1j * x), 2), "a must be an operator of real numbers whose product"),
-        (lambda: randomized_svd(operator(lambda x: x[:1]), 2), "a must be an operator of real numbers whose product"),
-        (lambda: randomized_svd(operator(lambda x: x, n=50), 1), "a must be an operator whose transpose multiplies"),
+        (
+            lambda: randomized_svd(aslinearoperator(SPARSE_NAN), 3),
+            "a must be finite, got nan in a product",
+        ),
+        (
+            lambda: randomized_svd(sparse_matrix() * 1j, 3),
+            "a must be a matrix of real numbers, got dtype complex128",
+        ),
+        (
+            lambda: randomized_svd(operator(lambda x: 1j * x), 2),
+            "a must be an operator of real numbers whose product",
+        ),
+        (
+            lambda: randomized_svd(operator(lambda x: x[:1]), 2),
+            "a must be an operator of real numbers whose product",
+        ),
+        (
+            lambda: randomized_svd(operator(lambda x: x, n=50), 1),
+            "a must be an operator whose transpose multiplies",
+        ),
     ],
 )
 def test_bad_values_are_refused(call, message):

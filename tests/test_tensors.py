@@ -25,7 +25,10 @@ from lowrank_tutor._tensors import (
 Q, K, V = triple()
 MASK, BOOL = real_tokens(), "token_mask must be a bool tensor (True marks a real token), got"
 NESTED = torch.nested.nested_tensor([Q[0], Q[0, :1]], layout=torch.jagged)
-DEVICE, DENSE = 'device must be a torch.device, a name such as "cpu" or None, got', "must be a dense tensor, got layout"
+DEVICE, DENSE = (
+    'device must be a torch.device, a name such as "cpu" or None, got',
+    "must be a dense tensor, got layout",
+)
 SPARSE = f"{DENSE} torch.sparse_coo: .to_dense() makes one"
 mask_of_keys = partial(check_token_mask, keys=K, shape=(3, 6))
 
@@ -92,7 +95,10 @@ def test_good_tensors():
     check_attention_inputs(*triple(n_keys=1, d=1, d_v=0))
     assert mask_of_keys(MASK) is MASK
     assert [check_heads(heads, 6) for heads in (1, 2, 3, 6)] == [1, 2, 3, 6]
-    assert [check_dtype(dtype) for dtype in (torch.bfloat16, None)] == [torch.bfloat16, torch.float32]
+    assert [check_dtype(dtype) for dtype in (torch.bfloat16, None)] == [
+        torch.bfloat16,
+        torch.float32,
+    ]
     cpu = torch.device("cpu")
     assert [check_device(device) for device in ("cpu", cpu, None)] == [cpu, cpu, None]
 
@@ -107,7 +113,9 @@ def test_types_under_autocast():
             (a.double(), "torch.float64: autocast leaves torch.float64 alone"),
         ):
             message = f"TypeError: a must be of the type of b, torch.bfloat16, got {end}"
-            assert said(lambda other=other: check_same_device_and_dtype("a", other, "b", b)) == message
+            assert (
+                said(lambda other=other: check_same_device_and_dtype("a", other, "b", b)) == message
+            )
         assert (a @ a).dtype == torch.bfloat16
         with without_autocast(a.device):
             assert (a @ a).dtype == torch.float32
@@ -117,7 +125,10 @@ def test_types_under_autocast():
 
 @pytest.mark.parametrize("x", [K, K[:, 0]], ids=["heads", "no heads"])
 def test_zero_hidden(x):
-    zeroed = zero_hidden(x.masked_fill(~MASK[:, None, :, None] if x.ndim == 4 else ~MASK[:, :, None], torch.nan), MASK)
+    zeroed = zero_hidden(
+        x.masked_fill(~MASK[:, None, :, None] if x.ndim == 4 else ~MASK[:, :, None], torch.nan),
+        MASK,
+    )
     by_token, expected = zeroed.movedim(-2, 1), x.movedim(-2, 1)
     assert torch.equal(by_token[MASK], expected[MASK])
     assert not by_token[~MASK].any()

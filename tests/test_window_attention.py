@@ -28,7 +28,9 @@ def test_alike_tokens_need_votes():
     k, v = (part[:, :, ::8].repeat_interleave(8, dim=2) for part in (k, v))
     exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(window_attention(q, k, v, window=4, m=8), exact, rtol=0, atol=1e-12)
-    assert (window_attention(q, k, v, window=4, m=8, votes=False) - exact).norm() > 0.1 * exact.norm()
+    assert (
+        window_attention(q, k, v, window=4, m=8, votes=False) - exact
+    ).norm() > 0.1 * exact.norm()
 
 
 Q = torch.zeros(2, 3, 6, 4, dtype=torch.float64)

@@ -1,7 +1,8 @@
 """The built site as its readers meet it: a page is opened once in each way, and says all that the tests ask.
 
-To load a page costs more than any question to it. So a :class:`Window` reads the whole site and remembers what a page
-said to each of its readers when it was new; then it may be used for what a hand does, keys and clicks.
+To load a page costs more than any question to it. So a :class:`Window` reads the whole site and
+remembers what a page said to each of its readers when it was new; then it may be used for what a
+hand does, keys and clicks.
 """
 
 import re
@@ -18,8 +19,14 @@ from chapters import ROOT
 from playwright.sync_api import Browser, Locator, Page
 
 SITE = ROOT / "_build" / "html"
-PAGES = sorted(p.relative_to(SITE).as_posix() for p in [*SITE.glob("*.html"), *SITE.glob("book/**/*.html")])
-PAGES = [page for page in PAGES if 'http-equiv="refresh"' not in (SITE / page).read_text(encoding="utf-8")[:1000]]
+PAGES = sorted(
+    p.relative_to(SITE).as_posix() for p in [*SITE.glob("*.html"), *SITE.glob("book/**/*.html")]
+)
+PAGES = [
+    page
+    for page in PAGES
+    if 'http-equiv="refresh"' not in (SITE / page).read_text(encoding="utf-8")[:1000]
+]
 
 WIDE = {"width": 1280, "height": 900, "mobile": False}
 PHONE = {"width": 360, "height": 740, "mobile": True}
@@ -33,31 +40,40 @@ class Kind(NamedTuple):
     screen: dict[str, Any]
     calm: bool = False  # asks that nothing moves by itself
     axe: bool = False
-    drags: int = 0  # sees one position of the sliders in so many, without a network, which a file never had
+    drags: int = (
+        0  # sees one position of the sliders in so many, without a network, which a file never had
+    )
 
 
-# Both colors, both widths, and both ways to open a page. One reader sees every position of every slider; what another
-# color, width, or way could spoil is no matter of the position, so the others see one in fifteen. The first reader of a
-# way opens the page, and the second turns the same window, which stays so for what a hand does: mostly by day.
+# Both colors, both widths, and both ways to open a page. One reader sees every position of every
+# slider; what another color, width, or way could spoil is no matter of the position, so the others
+# see one in fifteen. The first reader of a way opens the page, and the second turns the same
+# window, which stays so for what a hand does: mostly by day.
 READERS = {
     "dark phone": Kind("http", "dark", PHONE, axe=True, drags=15),
     "light": Kind("http", "light", WIDE, axe=True, drags=1),
     "light phone, from a file": Kind("file", "light", PHONE, calm=True, drags=15),
 }
 
-# What a page loses without a server, or what dark colors hide, it loses on any page. Those who open files read these,
-# with and without sliders, and axe reads them in the dark.
+# What a page loses without a server, or what dark colors hide, it loses on any page. Those who open
+# files read these, with and without sliders, and axe reads them in the dark.
 SAMPLES = {"book/index.html", "book/01-rank.html", "book/05-bilinear-scoring.html", "book/api.html"}
-VISITS = [(page, who) for page in PAGES for who, kind in READERS.items() if kind.where == "http" or page in SAMPLES]
+VISITS = [
+    (page, who)
+    for page in PAGES
+    for who, kind in READERS.items()
+    if kind.where == "http" or page in SAMPLES
+]
 
 BLANK = "about:blank"
 REST = 0.4  # seconds: a third of one after a change of size the theme lets keys reach what scrolls
 
-# MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take the formulas' words
-# away, and make each formula a stop of the Tab key.
+# MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take
+# the formulas' words away, and make each formula a stop of the Tab key.
 STORED = "localStorage['MathJax-Menu-Settings'] = JSON.stringify({ explorer: true, assistiveMml: false })"
 
-# Where a window turns narrow, the theme slides its columns away, and lays the whole page out anew for every frame.
+# Where a window turns narrow, the theme slides its columns away, and lays the whole page out anew
+# for every frame.
 NO_SLIDING = """
 document.addEventListener("DOMContentLoaded", () => {
   const style = document.createElement("style");
@@ -79,7 +95,8 @@ class Seen(NamedTuple):
     dragged: dict[str, dict[str, Any]]
 
 
-# A phone zooms out of a page that is too wide, and its innerWidth grows with it: compare with the width it has.
+# A phone zooms out of a page that is too wide, and its innerWidth grows with it: compare with the
+# width it has.
 FACTS = """
 (width) => {
   const all = (css, of) => [...document.querySelectorAll(css)].map(of);
@@ -131,7 +148,8 @@ FACTS = """
 # Accessibility
 
 
-# MathJax answers for its own thousands of elements: while axe looks, a word of the same size stands for each formula.
+# MathJax answers for its own thousands of elements: while axe looks, a word of the same size stands
+# for each formula.
 HIDE_MATHS = """
 () => {
   window.replaced = [...document.querySelectorAll("mjx-container")].map((formula) => {
@@ -144,7 +162,8 @@ HIDE_MATHS = """
   replaced.forEach(([formula, word]) => formula.replaceWith(word));
 }
 """
-# So do the colors of code and the slant of types, but for the samples: what says nothing else is as good as its words.
+# So do the colors of code and the slant of types, but for the samples: what says nothing else is as
+# good as its words.
 HIDE_COLORS = """
 () => {
   const plain = (e) => !e.childElementCount && e.getAttributeNames().every((name) => name === "class");
@@ -158,8 +177,9 @@ HIDE_COLORS = """
 """
 SHOW_ALL = "() => replaced.reverse().forEach(([original, word]) => word.replaceWith(original))"
 
-# Contrast, of words with their ground and of links with the words around them, is most of axe's work, and the same for
-# all words of one color, size and ground: three of each are looked at, among links three of each kind of place.
+# Contrast, of words with their ground and of links with the words around them, is most of axe's
+# work, and the same for all words of one color, size and ground: three of each are looked at, among
+# links three of each kind of place.
 MARK_SAMPLES = """
 () => {
   const grounds = new Map([[null, ""]]);
@@ -204,7 +224,9 @@ def violations(page: Page) -> list[str]:
     """What axe finds on a page."""
     for step in (HIDE_MATHS, MARK_SAMPLES, HIDE_COLORS, Axe().axe_script, ONLY_SAMPLES):
         page.evaluate(step)
-    found = page.evaluate("(options) => axe.run(options).then((results) => results.violations)", AXE)
+    found = page.evaluate(
+        "(options) => axe.run(options).then((results) => results.violations)", AXE
+    )
     page.evaluate(SHOW_ALL)
     return [f"{v['id']} ({v['impact']}): {n['html'][:150]}" for v in found for n in v["nodes"][:3]]
 
@@ -212,7 +234,8 @@ def violations(page: Page) -> list[str]:
 # Explorers
 
 
-# What stands in an explorer; of its pictures' data only the beginning, if not all of it is asked for.
+# What stands in an explorer; of its pictures' data only the beginning, if not all of it is asked
+# for.
 READ = """
 (figure, most) => ({
   alt: figure.querySelector(".explorer-panels img").alt,
@@ -226,8 +249,8 @@ READ = """
 })
 """
 
-# Every position of the sliders of one explorer, or one in so many and the last, and what else on the page moved
-# meanwhile; then back to the start.
+# Every position of the sliders of one explorer, or one in so many and the last, and what else on
+# the page moved meanwhile; then back to the start.
 DRAG = f"""
 async (figure, each) => {{
   const read = {READ};
@@ -272,7 +295,8 @@ def swipe(page: Page, x: float, y: float, way: str) -> None:
     for part in range(6 if any(SWIPE[way]) else 1):
         point = {"x": x + part / 5 * SWIPE[way][0], "y": y + part / 5 * SWIPE[way][1]}
         session.send(
-            "Input.dispatchTouchEvent", {"type": "touchMove" if part else "touchStart", "touchPoints": [point]}
+            "Input.dispatchTouchEvent",
+            {"type": "touchMove" if part else "touchStart", "touchPoints": [point]},
         )
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     session.detach()
@@ -331,8 +355,12 @@ class Window:
 
     def _turn(self, kind: Kind) -> None:
         if kind != self.turned:
-            self.page.emulate_media(color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference")
-            self.screen.send("Emulation.setDeviceMetricsOverride", {**kind.screen, "deviceScaleFactor": 1})
+            self.page.emulate_media(
+                color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference"
+            )
+            self.screen.send(
+                "Emulation.setDeviceMetricsOverride", {**kind.screen, "deviceScaleFactor": 1}
+            )
             self.turned = kind
             if self.page.url != BLANK:
                 self.resting = time.monotonic() + REST
@@ -350,22 +378,32 @@ class Window:
         requests: list[str] = []
         missing: list[str] = []
         listeners: dict[Any, Any] = {
-            "console": lambda m: messages.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None,
+            "console": lambda m: (
+                messages.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None
+            ),
             "pageerror": lambda error: messages.append(f"thrown: {error}"),
             "request": lambda request: requests.append(request.url),
             "requestfailed": lambda request: missing.append(request.url),
-            "response": lambda r: missing.append(f"{r.status} {r.url}") if r.status >= 400 else None,
+            "response": lambda r: (
+                missing.append(f"{r.status} {r.url}") if r.status >= 400 else None
+            ),
         }
         self.page.goto(BLANK)  # what the page before still says is its own
         for event, listener in listeners.items():
             self.page.on(event, listener)
         self._turn(next(iter(self.kinds.values())))
         self._go(path)
-        seen = {who: (self._facts(kind), *self._try(path, kind)) for who, kind in self.kinds.items()}
+        seen = {
+            who: (self._facts(kind), *self._try(path, kind)) for who, kind in self.kinds.items()
+        }
         for event, listener in listeners.items():
             self.page.remove_listener(event, listener)
         ours = (self.address + "/", SITE.as_uri() + "/", "data:", "blob:")
-        local = [unquote(urlsplit(url).path).lstrip("/") for url in requests if url.startswith(self.address)]
+        local = [
+            unquote(urlsplit(url).path).lstrip("/")
+            for url in requests
+            if url.startswith(self.address)
+        ]
         foreign = [url for url in requests if not url.startswith(ours)]
         return {who: Seen(messages, foreign, missing, local, *seen[who]) for who in self.kinds}
 

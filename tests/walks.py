@@ -22,7 +22,8 @@ HANDLES = """
 () => [...document.querySelectorAll("figure.instrument")].flatMap((figure, i) => [...figure.querySelectorAll(".handle")]
   .map((handle, j) => [i, j, handle]).filter(([, , handle]) => handle.checkVisibility()).map(([i, j]) => [i, j]))
 """
-# The corners of a handle's panel, as far beyond them as a hand may go by mistake; and the middle of its ring.
+# The corners of a handle's panel, as far beyond them as a hand may go by mistake; and the middle of
+# its ring.
 BEGIN = """
 ([i, j]) => {
   const figure = document.querySelectorAll("figure.instrument")[i], handle = figure.querySelectorAll(".handle")[j];

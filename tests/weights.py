@@ -6,7 +6,13 @@ import struct
 import numpy as np
 import torch
 
-TYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
+TYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+}
 TYPES |= {torch.float8_e4m3fn: "F8_E4M3", torch.float8_e5m2: "F8_E5M2"}
 
 
@@ -21,7 +27,11 @@ def written(tensors, **metadata):
     for name, tensor in tensors.items():
         raw = tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
         offsets = [len(data), len(data) + len(raw)]
-        header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
+        header[name] = {
+            "dtype": TYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": offsets,
+        }
         data += raw
     return packed(header, data)
 
@@ -34,7 +44,9 @@ def read(raw):
     found = {}
     for name, entry in header.items():
         begin, end = (8 + size + at for at in entry["data_offsets"])
-        found[name] = torch.frombuffer(bytearray(raw[begin:end]), dtype=kinds[entry["dtype"]]).view(entry["shape"])
+        found[name] = torch.frombuffer(bytearray(raw[begin:end]), dtype=kinds[entry["dtype"]]).view(
+            entry["shape"]
+        )
     return found, extra
 
 
@@ -64,7 +76,9 @@ WEIGHTS = {
     "tiny": normal(20, 30) * 1e-160,
     "float32's ends": (normal(12, 9) * 1e30).float(),
     "subnormal": (normal(12, 9) * 1e-41).float(),
-    "one strong entry": normal(30, 20).index_put((torch.tensor(3), torch.tensor(4)), torch.tensor(1e9).double()),
+    "one strong entry": normal(30, 20).index_put(
+        (torch.tensor(3), torch.tensor(4)), torch.tensor(1e9).double()
+    ),
     "two by two": torch.tensor([[4.0, 2], [1, 1]]),
     "convolution": normal(6, 5, 3, 3).float(),
     "8 bits": normal(40, 30).to(torch.float8_e4m3fn),
@@ -79,17 +93,30 @@ Q, K, V, OUT = (normal(*shape, seed=i) for i, shape in enumerate([(D, D), (D, D)
 FUSED = torch.cat([Q, K, V])
 ATTENTION = {
     "llama, grouped": (
-        {"l.q_proj.weight": Q, "l.k_proj.weight": K[:12], "l.v_proj.weight": V[:12], "l.o_proj.weight": OUT},
+        {
+            "l.q_proj.weight": Q,
+            "l.k_proj.weight": K[:12],
+            "l.v_proj.weight": V[:12],
+            "l.o_proj.weight": OUT,
+        },
         2,
     ),
     "storyteller": ({"l.q.weight": Q, "l.k.weight": K, "l.v.weight": V, "l.out.weight": OUT}, 1),
     "bert": (
-        {"l.self.query.weight": Q, "l.self.key.weight": K, "l.self.value.weight": V, "l.output.dense.weight": OUT},
+        {
+            "l.self.query.weight": Q,
+            "l.self.key.weight": K,
+            "l.self.value.weight": V,
+            "l.output.dense.weight": OUT,
+        },
         1,
     ),
     "gpt-2": ({"l.c_attn.weight": FUSED.T, "l.c_proj.weight": OUT.T}, 1),
     "torch": ({"l.in_proj_weight": FUSED, "l.out_proj.weight": OUT}, 1),
-    "phi-3, grouped": ({"l.qkv_proj.weight": torch.cat([Q, K[:12], V[:12]]), "l.o_proj.weight": OUT}, 2),
+    "phi-3, grouped": (
+        {"l.qkv_proj.weight": torch.cat([Q, K[:12], V[:12]]), "l.o_proj.weight": OUT},
+        2,
+    ),
 }
 
 
@@ -110,24 +137,53 @@ ADAPTERS = {
     "alpha typed in": (PEFT, None, {"alpha": 3}, 0.5),
     "rsLoRA": (PEFT, {"lora_alpha": 12, "r": 6, "use_rslora": True}, {}, 12 / 6**0.5),
     "a pattern": (PEFT, {"lora_alpha": 12, "r": 6, "alpha_pattern": {"0.q_proj": 18}}, {}, 3),
-    "a regular expression": (PEFT, {"lora_alpha": 12, "r": 6, "alpha_pattern": {r".*\.[01]\.q_proj": 24}}, {}, 4),
+    "a regular expression": (
+        PEFT,
+        {"lora_alpha": 12, "r": 6, "alpha_pattern": {r".*\.[01]\.q_proj": 24}},
+        {},
+        4,
+    ),
     "the head of a name": (
         PEFT,
         {"lora_alpha": 12, "r": 6, "alpha_pattern": {"^q_proj": 6, "^l.0.q_proj": 30}},
         {},
         5,
     ),
-    "named default": ({f"{BASE}lora_A.default.weight": A, f"{BASE}lora_B.default.weight": B}, {"lora_alpha": 6}, {}, 1),
-    "lora_state": ({"q.a": A, "q.b": B, "q._extra_state": torch.tensor(2.5).double()}, None, {}, 2.5),
-    "kohya": ({"q.lora_down.weight": A, "q.lora_up.weight": B, "q.alpha": torch.tensor(3.0)}, None, {}, 0.5),
+    "named default": (
+        {f"{BASE}lora_A.default.weight": A, f"{BASE}lora_B.default.weight": B},
+        {"lora_alpha": 6},
+        {},
+        1,
+    ),
+    "lora_state": (
+        {"q.a": A, "q.b": B, "q._extra_state": torch.tensor(2.5).double()},
+        None,
+        {},
+        2.5,
+    ),
+    "kohya": (
+        {"q.lora_down.weight": A, "q.lora_up.weight": B, "q.alpha": torch.tensor(3.0)},
+        None,
+        {},
+        0.5,
+    ),
     "bfloat16": ({name: part.bfloat16() for name, part in PEFT.items()}, {"lora_alpha": 6}, {}, 1),
     "half": ({name: part.half() for name, part in PEFT.items()}, {"lora_alpha": 6}, {}, 1),
-    "principal start": ({"q.a": A, "q.b": B, "q.a_start": START[1], "q.b_start": START[0]}, None, {}, 1),
+    "principal start": (
+        {"q.a": A, "q.b": B, "q.a_start": START[1], "q.b_start": START[0]},
+        None,
+        {},
+        1,
+    ),
 }
 
 
 def entry(*shape, dtype="F32", offsets=None):
-    return {"dtype": dtype, "shape": list(shape), "data_offsets": offsets or [0, 4 * int(np.prod(shape))]}
+    return {
+        "dtype": dtype,
+        "shape": list(shape),
+        "data_offsets": offsets or [0, 4 * int(np.prod(shape))],
+    }
 
 
 def one(*shape, room=16, **words):
@@ -190,7 +246,12 @@ UNMEASURED = {
     "NaN in 8 bits": torch.full((2, 2), float("nan")).to(torch.float8_e4m3fn),
 }
 
-HEADER = {name: entry(2, 2, dtype="F4") for name in ("odd", "__proto__")} | {"empty": entry(0, 7, offsets=[16, 16])}
+HEADER = {name: entry(2, 2, dtype="F4") for name in ("odd", "__proto__")} | {
+    "empty": entry(0, 7, offsets=[16, 16])
+}
 HEADER |= {"q.a": entry(0, 5, offsets=[32, 32]), "q.b": entry(5, 0, offsets=[32, 32])}
-HEADER |= {"far": entry(9000, 9000, dtype="X1", offsets=[16, 16]), "__proto__": entry(2, 2, offsets=[16, 32])}
+HEADER |= {
+    "far": entry(9000, 9000, dtype="X1", offsets=[16, 16]),
+    "__proto__": entry(2, 2, offsets=[16, 32]),
+}
 ODD = packed(HEADER, np.eye(3).astype("<f4").tobytes()[:32])

@@ -51,13 +51,17 @@ def numerically_zero(number):
 @functools.cache
 def read_number(latex):
     """Read the number that a printed formula stands for."""
-    if plain := re.fullmatch(r"(- ?)?(?:(\d+)|\\frac\{(\d+)\}\{(\d+)\})", latex):  # most are: the parser is slow
+    if plain := re.fullmatch(
+        r"(- ?)?(?:(\d+)|\\frac\{(\d+)\}\{(\d+)\})", latex
+    ):  # most are: the parser is slow
         sign, whole, above, below = plain.groups()
         return (-1 if sign else 1) * Rational(int(whole or above), int(below or 1))
     text = latex
     while r"\frac{" in text:  # the innermost fraction first
         start = text.rindex(r"\frac{")
-        depth = list(itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in text[start:]))
+        depth = list(
+            itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in text[start:])
+        )
         middle = start + depth.index(0, depth.index(1))
         end = start + depth.index(0, middle - start + 2)
         text = f"{text[:start]}(({text[start + 6 : middle]})/({text[middle + 2 : end]})){text[end + 1 :]}"
@@ -70,7 +74,10 @@ def read_number(latex):
         ("^", "**"),
     ):
         text = text.replace(printed, meant)
-    return parse_expr(text.replace("{", "(").replace("}", ")"), transformations=(*standard_transformations, implicit))
+    return parse_expr(
+        text.replace("{", "(").replace("}", ")"),
+        transformations=(*standard_transformations, implicit),
+    )
 
 
 def without_struts(latex):
@@ -80,19 +87,27 @@ def without_struts(latex):
 
 def read_matrices(latex):
     bodies = re.findall(r"\\begin\{pmatrix\} (.*?) \\end\{pmatrix\}", without_struts(latex))
-    return [Matrix([[read_number(x) for x in row.split(" & ")] for row in body.split(r" \cr ")]) for body in bodies]
+    return [
+        Matrix([[read_number(x) for x in row.split(" & ")] for row in body.split(r" \cr ")])
+        for body in bodies
+    ]
 
 
 def check_markdown(worked):
     markdown = worked._repr_markdown_()
     tokens = MarkdownIt().use(dollarmath_plugin).parse(markdown)
-    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close", "math_block"] * len(
-        worked.steps
-    )
+    assert [token.type for token in tokens] == [
+        "paragraph_open",
+        "inline",
+        "paragraph_close",
+        "math_block",
+    ] * len(worked.steps)
     for number, step in enumerate(worked.steps, start=1):
         sentence, formula = tokens[4 * number - 3], tokens[4 * number - 1]
         assert sentence.content == f"**{number}.** {step.text}"
-        begin, *rest = [child.type for child in sentence.children if child.type != "text" or child.content]
+        begin, *rest = [
+            child.type for child in sentence.children if child.type != "text" or child.content
+        ]
         assert [begin, *rest[:2]] == ["strong_open", "text", "strong_close"]
         assert set(rest[2:]) <= {"text", "math_inline"}
         assert rest.count("math_inline") == step.text.count("$") / 2, "each letter is typeset"
@@ -117,17 +132,23 @@ def check_formulas(worked):
         assert "\n" not in step.latex
         assert "$" not in step.latex + step.plain
         assert "\\\\" not in step.latex
-        depth = list(itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in step.latex))
+        depth = list(
+            itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in step.latex)
+        )
         assert depth[-1] == 0
         assert min(depth) >= 0
         assert set(re.findall(r"\\([a-zA-Z]+|.)", step.latex)) <= known
-        opened, closed = (re.findall(rf"\\{side}\{{(\w+)\}}", step.latex) for side in ("begin", "end"))
+        opened, closed = (
+            re.findall(rf"\\{side}\{{(\w+)\}}", step.latex) for side in ("begin", "end")
+        )
         assert sorted(opened) == sorted(closed)
         assert step.latex.count(r"\left(") == step.latex.count(r"\right)")
         assert step.text.endswith(".")
         assert not re.search(r"[\\`*_<>\[\]{}^]", step.plain)
         words = re.sub(r"\$.*?\$", "", step.text)
-        assert not re.search(r"\b(?!A(?!\w))[B-Zb-z]\b|[ᵀ²√λσ]|[A-Za-z]\d", words), "a letter that is not typeset"
+        assert not re.search(r"\b(?!A(?!\w))[B-Zb-z]\b|[ᵀ²√λσ]|[A-Za-z]\d", words), (
+            "a letter that is not typeset"
+        )
 
 
 def check_terminal(worked):
@@ -143,8 +164,14 @@ def read_lines(latex):
     latex = without_struts(latex)
     body = latex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
     assert len(body) + len(r"\begin{aligned}  \end{aligned}") == len(latex)
-    hidden = re.sub(r"\\begin\{pmatrix\}.*?\\end\{pmatrix\}", lambda m: m[0].replace("&", "@").replace("cr", "#"), body)
-    lines = [re.fullmatch(r"(.*?) ?&(=|\\approx) (.*)", line).groups() for line in hidden.split(r" \cr ")]
+    hidden = re.sub(
+        r"\\begin\{pmatrix\}.*?\\end\{pmatrix\}",
+        lambda m: m[0].replace("&", "@").replace("cr", "#"),
+        body,
+    )
+    lines = [
+        re.fullmatch(r"(.*?) ?&(=|\\approx) (.*)", line).groups() for line in hidden.split(r" \cr ")
+    ]
     return [tuple(part.replace("@", "&").replace(r"\#", r"\cr") for part in line) for line in lines]
 
 
@@ -156,7 +183,11 @@ def ends(latex):
 def plain_product(left, right):
     """Multiply by loops over fractions."""
     return [
-        [sum(x * y for x, y in zip(row, column, strict=True)) for column in zip(*right, strict=True)] for row in left
+        [
+            sum(x * y for x, y in zip(row, column, strict=True))
+            for column in zip(*right, strict=True)
+        ]
+        for row in left
     ]
 
 

@@ -1,7 +1,7 @@
 """Attend by reduced-rank bilinear scores: a PyTorch layer, kept apart so that the NumPy half needs no torch.
 
-Import it with ``from lowrank_tutor.bilinear import ReducedRankAttention``. ``token_mask`` (b, n_keys) is **True for a
-real token**; PyTorch's ``key_padding_mask`` means the opposite.
+Import it with ``from lowrank_tutor.bilinear import ReducedRankAttention``. ``token_mask`` (b,
+n_keys) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite.
 """
 
 import math
@@ -30,14 +30,15 @@ from lowrank_tutor._tensors import (
 class ReducedRankAttention(nn.Module):
     r"""Attend by reduced-rank bilinear scores: each query averages the values, weighted by the scores of the keys.
 
-    The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
-    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an ordinary attention head of width ``k``, with $W_Q
-    = U^\top$, $W_K = V^\top$ and unchanged values. To start from the factors ``u`` (k, query_dim) and ``v`` (k,
-    key_dim) of a known score, undo the division in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
+    The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k}
+    \right)$. The division by $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an
+    ordinary attention head of width ``k``, with $W_Q = U^\top$, $W_K = V^\top$ and unchanged
+    values. To start from the factors ``u`` (k, query_dim) and ``v`` (k, key_dim) of a known score,
+    undo the division in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
-    ``k`` is between 1 and ``min(query_dim, key_dim)``. ``generator``, by default torch's global one, draws the factors,
-    normal with variance 1 / width, so that for tokens of unit variance the scores have unit variance too, for every
-    ``k``.
+    ``k`` is between 1 and ``min(query_dim, key_dim)``. ``generator``, by default torch's global
+    one, draws the factors, normal with variance 1 / width, so that for tokens of unit variance the
+    scores have unit variance too, for every ``k``.
 
     >>> import torch
     >>> layer = ReducedRankAttention(query_dim=2, key_dim=2, k=1)
@@ -57,9 +58,18 @@ class ReducedRankAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.query_dim, self.key_dim = check_size(query_dim, "query_dim"), check_size(key_dim, "key_dim")
-        self.k = check_integer(k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)")
-        dtype, generator, device = check_dtype(dtype), check_generator(generator), check_device(device)
+        self.query_dim, self.key_dim = (
+            check_size(query_dim, "query_dim"),
+            check_size(key_dim, "key_dim"),
+        )
+        self.k = check_integer(
+            k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)"
+        )
+        dtype, generator, device = (
+            check_dtype(dtype),
+            check_generator(generator),
+            check_device(device),
+        )
 
         def start(width: int) -> nn.Parameter:
             numbers = torch.empty((self.k, width), device=device, dtype=dtype)
@@ -74,7 +84,8 @@ class ReducedRankAttention(nn.Module):
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         r"""Score every query against every key, $(U q_i)^\top (V h_j) / \sqrt{k}$: the logits of the weights.
 
-        From queries (b, n_queries, query_dim) and keys (b, n_keys, key_dim) to (b, n_queries, n_keys).
+        From queries (b, n_queries, query_dim) and keys (b, n_keys, key_dim) to (b, n_queries,
+        n_keys).
         """
         self._check("query", query, self.query_dim)
         self._check("keys", keys, self.key_dim, "query", query)
@@ -83,19 +94,25 @@ class ReducedRankAttention(nn.Module):
 
     @own_names()
     def forward(
-        self, query: Tensor, keys: Tensor, values: Tensor | None = None, token_mask: Tensor | None = None
+        self,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor | None = None,
+        token_mask: Tensor | None = None,
     ) -> Tensor:
         r"""Average the values, weighted by the softmax of the scores over the keys, (b, n_queries, value_dim).
 
-        ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values do not count,
-        whatever they hold; a sequence that is entirely hidden gives zeros.
+        ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values
+        do not count, whatever they hold; a sequence that is entirely hidden gives zeros.
         """
         values = keys if values is None else values
         self._check("query", query, self.query_dim)
         self._check("keys", keys, self.key_dim, "query", query)
         self._check("values", values, "value_dim", "keys", keys)
         if values.shape[1] != keys.shape[1]:
-            raise ValueError(f"values must be as many as keys, got shapes {shape_of(values)} and {shape_of(keys)}")
+            raise ValueError(
+                f"values must be as many as keys, got shapes {shape_of(values)} and {shape_of(keys)}"
+            )
         if keys.shape[1] == 0:
             raise ValueError(f"keys must hold at least one token, got shape {shape_of(keys)}")
         mask = None
@@ -104,11 +121,18 @@ class ReducedRankAttention(nn.Module):
             keys, values = zero_hidden(keys, token_mask), zero_hidden(values, token_mask)
             mask = softmax_mask(token_mask)
         left, right = functional.linear(query, self.u), functional.linear(keys, self.v)
-        q, k, v = (x.unsqueeze(1) for x in (left, right, values.to(left.dtype)))  # (b, 1, n, width): one head
+        q, k, v = (
+            x.unsqueeze(1) for x in (left, right, values.to(left.dtype))
+        )  # (b, 1, n, width): one head
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).squeeze(1)
 
     def _check(
-        self, name: str, value: Tensor, width: int | str, other_name: str = "", other: Tensor | None = None
+        self,
+        name: str,
+        value: Tensor,
+        width: int | str,
+        other_name: str = "",
+        other: Tensor | None = None,
     ) -> None:
         check_tensor(name, value, ("batch", "tokens", width))
         check_same_device_and_dtype(name, value, "the layer", self.u)

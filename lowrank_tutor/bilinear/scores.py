@@ -41,7 +41,10 @@ class Fit(NamedTuple):
 
 
 def _as_pairs(
-    s: ArrayLike, h: ArrayLike, s_side: tuple[str, FloatArray, int], h_side: tuple[str, FloatArray, int]
+    s: ArrayLike,
+    h: ArrayLike,
+    s_side: tuple[str, FloatArray, int],
+    h_side: tuple[str, FloatArray, int],
 ) -> tuple[FloatArray, FloatArray]:
     """Check queries and keys; each side names a matrix, gives it, and says which of its axes must match."""
     pair = []
@@ -66,7 +69,9 @@ def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
     """Check that two matrices have equally many rows."""
     factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
     if len(factors.u) != len(factors.v):
-        raise ValueError(f"u and v must have equally many rows, got shapes {factors.u.shape} and {factors.v.shape}")
+        raise ValueError(
+            f"u and v must have equally many rows, got shapes {factors.u.shape} and {factors.v.shape}"
+        )
     return factors
 
 
@@ -79,9 +84,10 @@ def _dot(a: FloatArray, b: FloatArray) -> float | FloatArray:
 def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
     r"""Score queries ``s`` (..., d2) against keys ``h`` (..., d1) by a matrix ``w`` (d2, d1), $s^\top W h$.
 
-    This is the bilinear, or multiplicative, score; Luong, Pham and Manning (2015), arXiv:1508.04025, call it "general".
-    Either the leading axes of ``h`` are those of ``s``, pair by pair, or one of the two is a single vector; nothing
-    else is broadcast. For all queries (n, d2) against all keys (m, d1) use ``s @ w @ h.T``.
+    This is the bilinear, or multiplicative, score; Luong, Pham and Manning (2015),
+    arXiv:1508.04025, call it "general". Either the leading axes of ``h`` are those of ``s``, pair
+    by pair, or one of the two is a single vector; nothing else is broadcast. For all queries (n,
+    d2) against all keys (m, d1) use ``s @ w @ h.T``.
 
     >>> score([1, 2], [[2, -2], [1, -1]], [[3, 4], [4, 3]])  # one query, two keys
     array([-4.,  4.])
@@ -91,11 +97,13 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
     return _dot(query @ matrix, key)
 
 
-def reduced_rank_score(s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike) -> float | FloatArray:
+def reduced_rank_score(
+    s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike
+) -> float | FloatArray:
     r"""Score a query against a key through ``k`` numbers of each, $(U s)^\top (V h) = s^\top (U^\top V) h$.
 
-    The vectors are as in `score`, ``u`` and ``v`` as in `Factors`. Britz, Guan and Luong (2017), arXiv:1706.03872,
-    compare this form with others in translation.
+    The vectors are as in `score`, ``u`` and ``v`` as in `Factors`. Britz, Guan and Luong (2017),
+    arXiv:1706.03872, compare this form with others in translation.
 
     >>> reduced_rank_score([1, 2], [[2, 1]], [[1, -1]], [3, 4])
     -4.0
@@ -112,12 +120,20 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     original = as_matrix(value, name)
     if original.shape != (d, d):
         raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {original.shape}")
-    moment, rounding, diagonal = original.astype(np.float64), float(np.finfo(original.dtype).eps), np.diag(original)
+    moment, rounding, diagonal = (
+        original.astype(np.float64),
+        float(np.finfo(original.dtype).eps),
+        np.diag(original),
+    )
     if (diagonal < 0).any():
-        raise ValueError(f"{name} must be positive semidefinite, got {diagonal.min()} on its diagonal")
+        raise ValueError(
+            f"{name} must be positive semidefinite, got {diagonal.min()} on its diagonal"
+        )
     zero = diagonal == 0
     if moment[zero].any() or moment[:, zero].any():
-        raise ValueError(f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero")
+        raise ValueError(
+            f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero"
+        )
     sizes = np.sqrt(
         np.where(zero, 1, np.diag(moment))
     )  # unscaled, coordinates in small units would be lost to rounding
@@ -125,14 +141,20 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     gap = np.abs(scaled - scaled.T)
     if gap.max() > math.sqrt(rounding):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-        raise ValueError(f"{name} must be symmetric, got {original[i, j]} and {original[j, i]} across the diagonal")
+        raise ValueError(
+            f"{name} must be symmetric, got {original[i, j]} and {original[j, i]} across the diagonal"
+        )
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     if values[0] < -math.sqrt(rounding) * d:
-        raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {values[0]:.3g} (at unit diagonal)")
+        raise ValueError(
+            f"{name} must be positive semidefinite, got the eigenvalue {values[0]:.3g} (at unit diagonal)"
+        )
     met = values > 8 * d * rounding * values[-1]
     values, axes = np.sqrt(values[met]), axes[:, met]
     root, inverse = values[:, np.newaxis] * axes.T * sizes, axes / values / sizes[:, np.newaxis]
-    if len(root) < d:  # take the inverse that stays within the directions seen, then correct its rounding
+    if (
+        len(root) < d
+    ):  # take the inverse that stays within the directions seen, then correct its rounding
         basis = np.linalg.qr(root.T)[0]
         within = basis @ (basis.T @ inverse)
         inverse = within + inverse @ (np.eye(len(root)) - root @ within)
@@ -142,20 +164,22 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
 def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment = None) -> Factors:
     r"""Find the best factors of rank ``k`` of a matrix ``w`` (d2, d1), or of the scores that it gives.
 
-    Without moments, $U^\top V = W_k$, which is nearest to $W$ in the Frobenius norm. With the second moments $\Gamma_s
-    = \mathbb{E}\,s s^\top$ and $\Gamma_h = \mathbb{E}\,h h^\top$ of independent ``s`` and ``h`` it is
+    Without moments, $U^\top V = W_k$, which is nearest to $W$ in the Frobenius norm. With the
+    second moments $\Gamma_s = \mathbb{E}\,s s^\top$ and $\Gamma_h = \mathbb{E}\,h h^\top$ of
+    independent ``s`` and ``h`` it is
 
     $$M = \Gamma_s^{-1/2} \left[ \Gamma_s^{1/2} W \Gamma_h^{1/2} \right]_k \Gamma_h^{-1/2},$$
 
-    which makes the mean squared error of the scores, $\mathbb{E}\,(s^\top (W - M) h)^2$, as small as possible: Eckart
-    and Young (1936), doi:10.1007/BF02288367, after a change of variables. If the moments are singular, $M$ is zero in
-    directions in which no vector ever points. The largest entry of each row of $U$ is positive, of equally large ones
-    the first, and $U \Gamma_s U^\top = V \Gamma_h V^\top$ is diagonal: it holds the singular values of $\Gamma_s^{1/2}
-    W \Gamma_h^{1/2}$ that are kept.
+    which makes the mean squared error of the scores, $\mathbb{E}\,(s^\top (W - M) h)^2$, as small
+    as possible: Eckart and Young (1936), doi:10.1007/BF02288367, after a change of variables. If
+    the moments are singular, $M$ is zero in directions in which no vector ever points. The largest
+    entry of each row of $U$ is positive, of equally large ones the first, and $U \Gamma_s U^\top =
+    V \Gamma_h V^\top$ is diagonal: it holds the singular values of $\Gamma_s^{1/2} W
+    \Gamma_h^{1/2}$ that are kept.
 
-    ``k`` is between 1 and ``min(d2, d1)``. The moments (d2, d2) and (d1, d1), for samples ``s`` (n, d2) ``s.T @ s /
-    n``, are not centered: a mean other than zero counts. They must be positive semidefinite, and symmetric to half the
-    digits.
+    ``k`` is between 1 and ``min(d2, d1)``. The moments (d2, d2) and (d1, d1), for samples ``s`` (n,
+    d2) ``s.T @ s / n``, are not centered: a mean other than zero counts. They must be positive
+    semidefinite, and symmetric to half the digits.
 
     >>> u, v = factorize([[2, 0], [0, 1]], k=1, s_moment=[[1, 0], [0, 9]])  # the second coordinate of s is larger
     >>> (u.T @ v).round(12)
@@ -177,12 +201,14 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     return Factors((u * signs).T.astype(dtype), (v * signs).T.astype(dtype))
 
 
-def score_error(w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = None, h_moment: Moment = None) -> float:
+def score_error(
+    w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = None, h_moment: Moment = None
+) -> float:
     r"""Compute the root mean square error of the scores when factors replace the matrix; arguments as in `factorize`.
 
-    For independent ``s`` and ``h`` it is exact and needs only the moments: $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V)
-    h)^2} = \|\Gamma_s^{1/2} (W - U^\top V) \Gamma_h^{1/2}\|_F$. Without moments it is the Frobenius norm of the
-    difference.
+    For independent ``s`` and ``h`` it is exact and needs only the moments:
+    $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V) h)^2} = \|\Gamma_s^{1/2} (W - U^\top V)
+    \Gamma_h^{1/2}\|_F$. Without moments it is the Frobenius norm of the difference.
 
     >>> score_error([[3, 0], [4, 5]], [[1, 3]], [[1.5, 1.5]])  # the smaller singular value, sqrt(5)
     2.23606797749979
@@ -194,7 +220,10 @@ def score_error(w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = 
             f"w must have a row for each column of u and a column for each column of v, "
             f"got shapes {matrix.shape}, {left.shape} and {right.shape}"
         )
-    root_s, root_h = _root(s_moment, len(matrix), "s_moment")[0], _root(h_moment, matrix.shape[1], "h_moment")[0]
+    root_s, root_h = (
+        _root(s_moment, len(matrix), "s_moment")[0],
+        _root(h_moment, matrix.shape[1], "h_moment")[0],
+    )
     return float(np.linalg.norm(root_s @ (matrix - left.T @ right) @ root_h.T))
 
 
@@ -207,15 +236,16 @@ def fit_factors(
 ) -> Fit:
     r"""Learn factors of a matrix ``target`` (n, m) by gradient descent, as a network would, without an SVD.
 
-    With the target $A$, the loss $J = \tfrac12 \|A - U V^\top\|_F^2$ has the gradients $\partial J / \partial U = (U
-    V^\top - A) V$ and $\partial J / \partial V = (U V^\top - A)^\top U$; each step moves both factors against them, $1
-    / (2 \sigma_1)$ times as far. Every local minimum of $J$ is global (Baldi and Hornik, 1989,
-    doi:10.1016/0893-6080(89)90014-2), so from almost every start the loss tends to half the sum of the squared singular
-    values left out.
+    With the target $A$, the loss $J = \tfrac12 \|A - U V^\top\|_F^2$ has the gradients $\partial J
+    / \partial U = (U V^\top - A) V$ and $\partial J / \partial V = (U V^\top - A)^\top U$; each
+    step moves both factors against them, $1 / (2 \sigma_1)$ times as far. Every local minimum of
+    $J$ is global (Baldi and Hornik, 1989, doi:10.1016/0893-6080(89)90014-2), so from almost every
+    start the loss tends to half the sum of the squared singular values left out.
 
-    ``k`` is between 1 and ``min(n, m)``, ``steps`` at least 0. ``rng``, a generator or a seed, draws a small Gaussian
-    start, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$. Directions of small singular values grow last: if
-    $\sigma_k$ is below a hundredth of $\sigma_1$, take more steps.
+    ``k`` is between 1 and ``min(n, m)``, ``steps`` at least 0. ``rng``, a generator or a seed,
+    draws a small Gaussian start, $\|U\|_2 \approx \|V\|_2 \approx \sqrt{\sigma_1} / 10$. Directions
+    of small singular values grow last: if $\sigma_k$ is below a hundredth of $\sigma_1$, take more
+    steps.
 
     >>> u, v, losses = fit_factors([[3, 0], [4, 5]], k=1, rng=0)
     >>> round(float(losses[-1]), 9)  # half the square of the smaller singular value, sqrt(5)

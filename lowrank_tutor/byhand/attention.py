@@ -1,12 +1,14 @@
 r"""Work one head of attention number by number: softmax attention and Linformer.
 
-Chapter ``book/07-linformer.md``; readers import both functions from ``lowrank_tutor.byhand``. Letters: Q, K and V are
-queries, keys and values, a row for each token; E compresses keys and values along the sequence, and $\bar k_j$ is row j
-of E K; $z_i$ is the sum of the powers of e in row i, and P holds the weights, of which $p_i^\top$ is row i.
+Chapter ``book/07-linformer.md``; readers import both functions from ``lowrank_tutor.byhand``.
+Letters: Q, K and V are queries, keys and values, a row for each token; E compresses keys and values
+along the sequence, and $\bar k_j$ is row j of E K; $z_i$ is the sum of the powers of e in row i,
+and P holds the weights, of which $p_i^\top$ is row i.
 
-After the scores, every number is a sum of powers of e with rational factors, or one such sum over another. Once equal
-powers are collected, such a sum is zero only if all its factors are (the theorem of Lindemann and Weierstrass). So
-nothing here needs a general simplifier, which would be slow, and may change from version to version.
+After the scores, every number is a sum of powers of e with rational factors, or one such sum over
+another. Once equal powers are collected, such a sum is zero only if all its factors are (the
+theorem of Lindemann and Weierstrass). So nothing here needs a general simplifier, which would be
+slow, and may change from version to version.
 """
 
 from typing import Any, NamedTuple
@@ -22,12 +24,13 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
     r"""Average the values, weighted by the softmax of the scores: $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
 
-    ``q`` (n_queries, d), ``k`` (n_keys, d) and ``v`` (n_keys, d_v) are exact, and so stay the powers of e. A notebook
-    shows weights and output also in decimals, rounded to three places.
+    ``q`` (n_queries, d), ``k`` (n_keys, d) and ``v`` (n_keys, d_v) are exact, and so stay the
+    powers of e. A notebook shows weights and output also in decimals, rounded to three places.
 
-    The values of the steps: the scores (n_queries, n_keys); the scores over √d; the powers of e, and the sum of each
-    row (n_queries, 1); the weights; the output (n_queries, d_v); how many weights there are; the multiplications for
-    the scores, for the output, and together. The result is the output.
+    The values of the steps: the scores (n_queries, n_keys); the scores over √d; the powers of e,
+    and the sum of each row (n_queries, 1); the weights; the output (n_queries, d_v); how many
+    weights there are; the multiplications for the scores, for the output, and together. The result
+    is the output.
 
     >>> softmax_attention(q=[[2]], k=[[1], [0]], v=[[4, 1], [0, 1]]).result
     Matrix([[4*exp(2)/(1 + exp(2)), 1]])
@@ -50,13 +53,14 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
 
-    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at most n_keys; the
-    others are as in `softmax_attention`. Source: Wang et al. (2020), arXiv:2006.04768, equation 7, with E = F.
+    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at
+    most n_keys; the others are as in `softmax_attention`. Source: Wang et al. (2020),
+    arXiv:2006.04768, equation 7, with E = F.
 
-    The values of the steps: E K (k, d); E V (k, d_v); then as in `softmax_attention`, with weights (n_queries, k); how
-    many weights there are, and how many without compression; the multiplications to compress, those after it, both
-    together, those without compression, and the k at which these are as many. The result is the output (n_queries,
-    d_v).
+    The values of the steps: E K (k, d); E V (k, d_v); then as in `softmax_attention`, with weights
+    (n_queries, k); how many weights there are, and how many without compression; the
+    multiplications to compress, those after it, both together, those without compression, and the k
+    at which these are as many. The result is the output (n_queries, d_v).
 
     >>> linformer_attention([[2]], [[2], [0]], [[1, 0], [5, 2]], [["1/2", "1/2"]]).result
     Matrix([[3, 1]])
@@ -89,11 +93,19 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
 
 
 def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
-    queries, keys, values = as_exact_matrix("q", q), as_exact_matrix("k", k), as_exact_matrix("v", v)
+    queries, keys, values = (
+        as_exact_matrix("q", q),
+        as_exact_matrix("k", k),
+        as_exact_matrix("v", v),
+    )
     if keys.cols != queries.cols:
-        raise ValueError(f"k must be as wide as q, got k of shape {keys.shape} and q of shape {queries.shape}")
+        raise ValueError(
+            f"k must be as wide as q, got k of shape {keys.shape} and q of shape {queries.shape}"
+        )
     if values.rows != keys.rows:
-        raise ValueError(f"v must have a row for each key, got v of shape {values.shape} and k of shape {keys.shape}")
+        raise ValueError(
+            f"v must have a row for each key, got v of shape {values.shape} and k of shape {keys.shape}"
+        )
     return queries, keys, values
 
 
@@ -120,10 +132,14 @@ def _softmax(queries: Matrix, keys: Matrix, values: Matrix) -> _Softmax:
     scores, scale = queries * keys.T, 1 / sqrt(queries.cols)
     lowest = [min(scores[row, :]) for row in range(scores.rows)]
     powers = (scores * scale).applyfunc(sympy.exp)
-    reduced = Matrix(*scores.shape, lambda row, column: sympy.exp((scores[row, column] - lowest[row]) * scale))
+    reduced = Matrix(
+        *scores.shape, lambda row, column: sympy.exp((scores[row, column] - lowest[row]) * scale)
+    )
     totals, mixed = _row_sums(reduced), reduced * values
     weights, output = _divide_rows(reduced, totals), _divide_rows(mixed, totals)
-    return _Softmax(scores, scores * scale, powers, _row_sums(powers), reduced, totals, mixed, weights, output)
+    return _Softmax(
+        scores, scores * scale, powers, _row_sums(powers), reduced, totals, mixed, weights, output
+    )
 
 
 def _softmax_steps(
@@ -172,7 +188,9 @@ def _weight_step(head: _Softmax) -> Step:
             for sums, powers in ((head.sums, head.powers), (head.totals, head.reduced))
         ]
         names = (rf"p_{{{row + 1}}}^\top", "")
-        lines += zip(names, dict.fromkeys(forms), strict=False)  # a single form where nothing cancels
+        lines += zip(
+            names, dict.fromkeys(forms), strict=False
+        )  # a single form where nothing cancels
     cancelled = " A power of $e$ that is a factor of a whole row cancels." if head.cancels else ""
     return Step(
         f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
@@ -202,7 +220,9 @@ def _check_step(n_queries: int, n_keys: int, k: int | None = None) -> Step:
         ("n_q n_k", rf"{n_queries} \cdot {n_keys} = {full}"),
     ]
     if k is None:
-        return Step(f"Check: each row of $P$ adds up to 1. Numbers in $P$: {full}.", tex_lines(*lines), full)
+        return Step(
+            f"Check: each row of $P$ adds up to 1. Numbers in $P$: {full}.", tex_lines(*lines), full
+        )
     few = n_queries * k
     lines.insert(1, ("n_q k", rf"{n_queries} \cdot {k} = {few}"))
     sentence = f"Check: each row of $P$ adds up to 1. Numbers in $P$: {few} in place of {full}."
@@ -249,4 +269,8 @@ def _ratio(numerator: Any, denominator: Any) -> Any:
 
 
 def _tex_row_over(divisor: Any, row: Matrix) -> str:
-    return tex_matrix(row) if divisor == 1 else rf"\frac{{1}}{{{tex_number(divisor)}}} {tex_matrix(row)}"
+    return (
+        tex_matrix(row)
+        if divisor == 1
+        else rf"\frac{{1}}{{{tex_number(divisor)}}} {tex_matrix(row)}"
+    )

@@ -26,7 +26,9 @@ def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False) -> M
         rows = [[entry] for entry in rows]
     if not rows or any(_is_list(row) and not row for row in rows):
         raise ValueError(f"{name} must have at least one row and one column, got {_short(value)}")
-    if not all(_is_list(row) for row in rows) or any(_is_list(entry) for row in rows for entry in row):
+    if not all(_is_list(row) for row in rows) or any(
+        _is_list(entry) for row in rows for entry in row
+    ):
         axes = "1 or 2 axes" if vector_allowed else "2 axes, a list of rows"
         raise ValueError(f"{name} must have {axes}, got {_short(value)}")
     lengths = [len(row) for row in rows]
@@ -38,7 +40,10 @@ def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False) -> M
             f"got shape {(len(rows), lengths[0])}"
         )
     return Matrix(
-        [[as_exact_number(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)] for i, row in enumerate(rows)]
+        [
+            [as_exact_number(f"{name}[{i}][{j}]", entry) for j, entry in enumerate(row)]
+            for i, row in enumerate(rows)
+        ]
     )
 
 
@@ -54,21 +59,30 @@ def as_exact_number(name: str, value: Any) -> Any:
     """Read one exact number as a SymPy rational, or refuse it and say how to write it."""
     rule = 'a number given exactly (an integer, a Fraction, or a string such as "1/3")'
     if isinstance(value, str):
-        if not re.fullmatch(r"\s*[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.)\s*", value, re.ASCII) or len(value) > 3 * MAX_DIGITS:
+        if (
+            not re.fullmatch(r"\s*[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.)\s*", value, re.ASCII)
+            or len(value) > 3 * MAX_DIGITS
+        ):
             raise ValueError(f"{name} must be {rule}, got {_short(value)}")
         try:
             value = Fraction(value)
         except ZeroDivisionError:
-            raise ValueError(f"{name} must have a denominator other than zero, got {_short(value)}") from None
+            raise ValueError(
+                f"{name} must have a denominator other than zero, got {_short(value)}"
+            ) from None
     if isinstance(value, bool) or not isinstance(value, numbers.Real | sympy.Number):
         raise TypeError(f"{name} must be {rule}, got {_short(value)}")
     if value != value or value in (math.inf, -math.inf) or value is sympy.nan:
         raise ValueError(f"{name} must be finite, got {value}")
     if not isinstance(value, numbers.Rational):
-        raise TypeError(f"{name} must be {rule}, got the float {value}; write {_as_fraction(str(value))}")
+        raise TypeError(
+            f"{name} must be {rule}, got the float {value}; write {_as_fraction(str(value))}"
+        )
     number = Rational(int(value.numerator), int(value.denominator))
     if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
-        raise ValueError(f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more")
+        raise ValueError(
+            f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more"
+        )
     return number
 
 
@@ -76,14 +90,21 @@ def _as_fraction(number: str) -> str:
     fraction = Fraction(number)
     if max(abs(fraction.numerator), fraction.denominator) >= 10**MAX_DIGITS:
         return "it as a Fraction"
-    return str(fraction) if fraction.denominator == 1 else f"Fraction({fraction.numerator}, {fraction.denominator})"
+    return (
+        str(fraction)
+        if fraction.denominator == 1
+        else f"Fraction({fraction.numerator}, {fraction.denominator})"
+    )
 
 
 def _unpack(value: Any) -> Any:
     """Turn NumPy arrays and SymPy matrices into lists."""
     try:
         return value.tolist() if hasattr(value, "tolist") else value
-    except (TypeError, RuntimeError):  # classes, and tensors that are sparse, nested or without numbers
+    except (
+        TypeError,
+        RuntimeError,
+    ):  # classes, and tensors that are sparse, nested or without numbers
         return value
 
 

@@ -1,8 +1,8 @@
 r"""Reduce a matrix, factor it, and score two vectors with it, entry by entry.
 
 Chapters ``book/01-rank.md`` and ``book/05-bilinear-scoring.md``; readers import the functions from
-``lowrank_tutor.byhand``. Letters: ``a`` is the matrix, called A in the formulas; ``s`` and ``h`` are scored by way of
-``u`` and ``v``.
+``lowrank_tutor.byhand``. Letters: ``a`` is the matrix, called A in the formulas; ``s`` and ``h``
+are scored by way of ``u`` and ``v``.
 """
 
 from typing import Any, NamedTuple
@@ -24,9 +24,10 @@ class OuterProduct(NamedTuple):
 def row_reduce(a: Any) -> Worked:
     """Bring a matrix ``a`` (m, n) to reduced row echelon form, one elementary row operation per step.
 
-    Column by column, the first non-zero entry at or below the next free row becomes the pivot: it is swapped up, scaled
-    to 1, and cleared from every other row. The number of pivots is the rank. Each step's value is the matrix after it;
-    the last one's is the tuple of pivot columns, counted from 1. The result is the reduced matrix.
+    Column by column, the first non-zero entry at or below the next free row becomes the pivot: it
+    is swapped up, scaled to 1, and cleared from every other row. The number of pivots is the rank.
+    Each step's value is the matrix after it; the last one's is the tuple of pivot columns, counted
+    from 1. The result is the reduced matrix.
 
     >>> print(row_reduce([[1, 2], [2, 4]]))
     1. Start from A.
@@ -58,7 +59,11 @@ def row_reduce(a: Any) -> Worked:
         pivot = matrix[top, column]
         if pivot != 1:
             matrix[top, :] = matrix[top, :] / pivot
-            record(f"Change the sign of row {top + 1}." if pivot == -1 else f"Divide row {top + 1} by {pivot}.")
+            record(
+                f"Change the sign of row {top + 1}."
+                if pivot == -1
+                else f"Divide row {top + 1} by {pivot}."
+            )
         for row in range(matrix.rows):
             factor = matrix[row, column]
             if row != top and factor != 0:
@@ -68,19 +73,23 @@ def row_reduce(a: Any) -> Worked:
                 record(f"{verb} {times}row {top + 1} {link} row {row + 1}.")
         pivots.append(column)
     rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
-    pivot_words = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(rank, f"{rank} pivots, in columns {where}")
+    pivot_words = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(
+        rank, f"{rank} pivots, in columns {where}"
+    )
     sentence = f"The matrix is reduced. It has {pivot_words}, so the rank is {rank}."
-    steps.append(Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots)))
+    steps.append(
+        Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots))
+    )
     return Worked(tuple(steps), matrix)
 
 
 def rank_one(a: Any) -> Worked:
     r"""Write a matrix ``a`` (m, n) of rank 1 as an outer product, $A = u v^\top$, and count what that saves.
 
-    ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them positive. ``u`` holds
-    the multiple of ``v`` that each row is. The values of the steps: ``v`` (n, 1); ``u`` (m, 1); the product; and three
-    counts, the numbers in the matrix, the numbers in the factors, the degrees of freedom. The result is
-    ``OuterProduct(u, v)``.
+    ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them
+    positive. ``u`` holds the multiple of ``v`` that each row is. The values of the steps: ``v`` (n,
+    1); ``u`` (m, 1); the product; and three counts, the numbers in the matrix, the numbers in the
+    factors, the degrees of freedom. The result is ``OuterProduct(u, v)``.
 
     >>> rank_one([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).result.v.T
     Matrix([[1, 2, 3]])
@@ -95,12 +104,22 @@ def rank_one(a: Any) -> Worked:
     u = matrix[:, lead] / v[lead]  # (m, 1)
     factor = u[first]
     taken = "Call it $v$" if factor == 1 else f"Take out its factor {factor} and call the rest $v$"
-    multiples = [(tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)]
+    multiples = [
+        (tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)
+    ]
     full, few = rows * columns, rows + columns
     saved_words = f"{full - few} fewer" if few < full else "which saves nothing"
     steps = (
-        Step(f"Row {first + 1} is the first that is not zero. {taken}.", rf"v^\top = {tex_matrix(v.T)}", v),
-        Step("Every row is a multiple of $v$. The multiples form $u$.", tex_lines(*multiples, ("u", tex_matrix(u))), u),
+        Step(
+            f"Row {first + 1} is the first that is not zero. {taken}.",
+            rf"v^\top = {tex_matrix(v.T)}",
+            v,
+        ),
+        Step(
+            "Every row is a multiple of $v$. The multiples form $u$.",
+            tex_lines(*multiples, ("u", tex_matrix(u))),
+            u,
+        ),
         Step(
             "Multiply $u$ by $v$ to check.",
             rf"u v^\top = {tex_matrix(u)} {tex_matrix(v.T)} = {tex_matrix(u * v.T)} = A",
@@ -119,34 +138,46 @@ def rank_one(a: Any) -> Worked:
 def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
 
-    The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h`` (d1,) the factor ``v`` (k, d1). The short
-    route never forms W: it sends both vectors to k numbers and multiplies those. The long route writes W out and
-    applies it to the longer vector first, which needs the fewest multiplications.
+    The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h`` (d1,) the factor ``v``
+    (k, d1). The short route never forms W: it sends both vectors to k numbers and multiplies those.
+    The long route writes W out and applies it to the longer vector first, which needs the fewest
+    multiplications.
 
-    The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s (d1, 1) where d1 is
-    smaller than d2; the score again; the numbers in the factors, in W, and the k at which they are as many; the
-    multiplications of the short route, of the long route, and of each once its products are known. The result is the
-    score.
+    The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s
+    (d1, 1) where d1 is smaller than d2; the score again; the numbers in the factors, in W, and the
+    k at which they are as many; the multiplications of the short route, of the long route, and of
+    each once its products are known. The result is the score.
 
     >>> bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4]).result
     -4
     """
     query, key = as_exact_vector("s", s), as_exact_vector("h", h)  # (d2, 1), (d1, 1)
     left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
-    for factor_name, factor, vector_name, vector in (("u", left, "s", query), ("v", right, "h", key)):
+    for factor_name, factor, vector_name, vector in (
+        ("u", left, "s", query),
+        ("v", right, "h", key),
+    ):
         if factor.cols != vector.rows:
             raise ValueError(
                 f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of shape {factor.shape} "
                 f"and {vector_name} of length {vector.rows}"
             )
     if left.rows != right.rows:
-        raise ValueError(f"u and v must have equally many rows, got shapes {left.shape} and {right.shape}")
+        raise ValueError(
+            f"u and v must have equally many rows, got shapes {left.shape} and {right.shape}"
+        )
     w = left.T * right  # (d2, d1)
     apply_to_key = query.rows <= key.rows
     name, vector, other = ("h", key, query) if apply_to_key else ("s", query, key)
     matrix, matrix_name = (w, "W") if apply_to_key else (w.T, r"W^\top")
-    small, large = _product_step("x", "U", left, "s", query), _product_step("y", "V", right, "h", key)
-    middle, rest = _product_step("z", matrix_name, matrix, name, vector), "s" if apply_to_key else "h"
+    small, large = (
+        _product_step("x", "U", left, "s", query),
+        _product_step("y", "V", right, "h", key),
+    )
+    middle, rest = (
+        _product_step("z", matrix_name, matrix, name, vector),
+        "s" if apply_to_key else "h",
+    )
     score, again = small.value.dot(large.value), other.dot(middle.value)
     steps = (
         small,
@@ -172,14 +203,21 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     return Worked(steps, score)
 
 
-def _product_step(letter: str, symbol: str, matrix: Matrix, vector_name: str, vector: Matrix) -> Step:
+def _product_step(
+    letter: str, symbol: str, matrix: Matrix, vector_name: str, vector: Matrix
+) -> Step:
     """Multiply a matrix by a vector, and print one sum a row."""
     product = matrix * vector
     entries = (
-        (rf"{letter}_{{{row + 1}}}", rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}")
+        (
+            rf"{letter}_{{{row + 1}}}",
+            rf"{tex_dot(matrix[row, :], vector)} = {tex_number(product[row])}",
+        )
         for row in range(matrix.rows)
     )
-    formula = tex_lines((letter, rf"{symbol} {vector_name} = {tex_matrix(matrix)} {tex_matrix(vector)}"), *entries)
+    formula = tex_lines(
+        (letter, rf"{symbol} {vector_name} = {tex_matrix(matrix)} {tex_matrix(vector)}"), *entries
+    )
     sentence = f"Multiply ${symbol}$ by ${vector_name}$, row by row. Call the result ${letter}$."
     return Step(sentence, formula, product)
 

@@ -1,7 +1,7 @@
 r"""Work out the exact singular values and vectors of a 2 by 2 matrix, in roots that are as simple as possible.
 
-Chapter ``book/02-svd-pca.md``; readers import ``svd_2x2`` from ``lowrank_tutor.byhand``. Letters: A is the matrix;
-$\sigma_i, u_i, v_i$ are singular values and vectors.
+Chapter ``book/02-svd-pca.md``; readers import ``svd_2x2`` from ``lowrank_tutor.byhand``. Letters: A
+is the matrix; $\sigma_i, u_i, v_i$ are singular values and vectors.
 """
 
 from typing import Any, NamedTuple
@@ -25,15 +25,16 @@ class ExactSVD(NamedTuple):
 def svd_2x2(a: Any) -> Worked:
     r"""Work out the exact singular value decomposition of a 2 by 2 matrix ``a``, $A = U \Sigma V^\top$.
 
-    The eigenvalues of $A^\top A$ are the squares of the singular values, its eigenvectors the columns $v_i$ of V, and
-    $u_i = A v_i / \sigma_i$. A singular value never needs a root inside a root, because $(\sigma_1 \pm \sigma_2)^2 =
-    \operatorname{tr} A^\top A \pm 2 |\det A|$. The first non-zero entry of each $v_i$ is positive, and of $u_i$ too
-    where A does not determine it ($\sigma_i = 0$). Where all directions are eigenvectors, the axes are taken. Source:
-    Golub and Van Loan (2013), *Matrix Computations*, section 2.4.
+    The eigenvalues of $A^\top A$ are the squares of the singular values, its eigenvectors the
+    columns $v_i$ of V, and $u_i = A v_i / \sigma_i$. A singular value never needs a root inside a
+    root, because $(\sigma_1 \pm \sigma_2)^2 = \operatorname{tr} A^\top A \pm 2 |\det A|$. The first
+    non-zero entry of each $v_i$ is positive, and of $u_i$ too where A does not determine it
+    ($\sigma_i = 0$). Where all directions are eigenvectors, the axes are taken. Source: Golub and
+    Van Loan (2013), *Matrix Computations*, section 2.4.
 
-    The values of the steps: AᵀA; its characteristic polynomial in ``Symbol("lambda")``; the pair of eigenvalues; the
-    pair of singular values; the columns v1, v2, u1, u2; the product, which is ``a`` again. The result is ``ExactSVD(u,
-    s, vt)``.
+    The values of the steps: AᵀA; its characteristic polynomial in ``Symbol("lambda")``; the pair of
+    eigenvalues; the pair of singular values; the columns v1, v2, u1, u2; the product, which is
+    ``a`` again. The result is ``ExactSVD(u, s, vt)``.
 
     >>> svd_2x2([[3, 0], [4, 5]]).result.s
     (3*sqrt(5), sqrt(5))
@@ -50,7 +51,9 @@ def svd_2x2(a: Any) -> Worked:
     sigmas = (square_root(eigenvalues[0]), square_root(eigenvalues[1]))
     directions = eigenvectors(gram, eigenvalues)
     right = [unit_vector(x) for x in directions]
-    left = [unit_vector(matrix * x) for x, sigma in zip(directions, sigmas, strict=True) if sigma != 0]
+    left = [
+        unit_vector(matrix * x) for x, sigma in zip(directions, sigmas, strict=True) if sigma != 0
+    ]
     if not left:
         left.append(Matrix([1, 0]))
     if len(left) == 1:
@@ -67,7 +70,9 @@ def svd_2x2(a: Any) -> Worked:
         ),
         _polynomial_step(gram),
         _eigenvalue_step(trace, determinant, eigenvalues),
-        Step("Their square roots are the singular values.", _sigma_lines(eigenvalues, sigmas), sigmas),
+        Step(
+            "Their square roots are the singular values.", _sigma_lines(eigenvalues, sigmas), sigmas
+        ),
         *(_right_step(i + 1, gram, eigenvalues[i], directions[i], right[i]) for i in (0, 1)),
         *(_left_step(i + 1, matrix, sigmas[i], right[i], left[i]) for i in (0, 1)),
     ]
@@ -88,8 +93,12 @@ def _polynomial_step(gram: Matrix) -> Step:
     polynomial = unknown**2 - gram.trace() * unknown + gram.det()
     product = "".join(f"({tex_number(gram[i, i])} - \\lambda)" for i in (0, 1))
     crossed = rf"{tex_factor(gram[0, 1])} \cdot {tex_factor(gram[1, 0])}"
-    sentence = r"Subtract $\lambda$ along the diagonal. The determinant is the characteristic polynomial."
-    lines = tex_lines((r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial)))
+    sentence = (
+        r"Subtract $\lambda$ along the diagonal. The determinant is the characteristic polynomial."
+    )
+    lines = tex_lines(
+        (r"\det (A^\top A - \lambda I)", f"{product} - {crossed}"), ("", sympy.latex(polynomial))
+    )
     return Step(sentence, lines, polynomial)
 
 
@@ -100,7 +109,9 @@ def _eigenvalue_step(trace: Any, determinant: Any, eigenvalues: tuple[Any, Any])
         *((rf"\lambda_{i}", tex_number(value)) for i, value in enumerate(eigenvalues, start=1)),
     ]
     return Step(
-        r"Its two roots are the eigenvalues of $A^\top A$, the larger one first.", tex_lines(*lines), eigenvalues
+        r"Its two roots are the eigenvalues of $A^\top A$, the larger one first.",
+        tex_lines(*lines),
+        eigenvalues,
     )
 
 
@@ -108,7 +119,9 @@ def _sigma_lines(eigenvalues: tuple[Any, Any], sigmas: tuple[Any, Any]) -> str:
     lines = []
     for i, (eigenvalue, sigma) in enumerate(zip(eigenvalues, sigmas, strict=True), start=1):
         forms = [rf"\sqrt{{{tex_number(eigenvalue)}}}", tex_number(sigma)]
-        lines.append((rf"\sigma_{i}", " = ".join(dict.fromkeys(forms))))  # one form where both are the same
+        lines.append(
+            (rf"\sigma_{i}", " = ".join(dict.fromkeys(forms)))
+        )  # one form where both are the same
     return tex_lines(*lines)
 
 
@@ -116,9 +129,7 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
     shifted = (gram - eigenvalue * sympy.eye(2)).applyfunc(sympy.expand)
     length = square_root(sympy.expand(direction.dot(direction)))
     if shifted.is_zero_matrix:
-        sentence = (
-            rf"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. Take axis {i} as $v_{i}$."
-        )
+        sentence = rf"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. Take axis {i} as $v_{i}$."
     else:
         sentence = f"Find an eigenvector $x_{i}$, and divide it by its length: this is $v_{i}$."
     lines = tex_lines(
@@ -138,14 +149,18 @@ def _left_step(i: int, matrix: Matrix, sigma: Any, right: Matrix, left: Matrix) 
             ("", f"{fraction} {tex_matrix(matrix)} {tex_matrix(right)}"),
             ("", tex_matrix(left)),
         )
-        return Step(f"Multiply $A$ by $v_{i}$, and divide by singular value {i}: this is $u_{i}$.", lines, left)
+        return Step(
+            f"Multiply $A$ by $v_{i}$, and divide by singular value {i}: this is $u_{i}$.",
+            lines,
+            left,
+        )
     free = "any unit vector will do" if i == 1 else "take a unit vector at a right angle to $u_1$"
     sentence = f"Singular value {i} is zero, so $A$ does not determine $u_{i}$: {free}."
     return Step(sentence, rf"A v_{i} = 0, \qquad u_{i} = {tex_matrix(left)}", left)
 
 
-# Before svd_2x2 takes square roots, it meets only numbers x + y√D, with rational x, y and one fixed D. This form keeps
-# it fast and exact; a general simplifier is neither.
+# Before svd_2x2 takes square roots, it meets only numbers x + y√D, with rational x, y and one fixed
+# D. This form keeps it fast and exact; a general simplifier is neither.
 
 
 def _sign(number: Any) -> int:
@@ -200,7 +215,9 @@ def svd_layer(eigenvalue: Any, left: Matrix, right: Matrix) -> Matrix:
     """Multiply out √λ u vᵀ. Each entry is again x + y√D, found from its square."""
 
     def entry(row: int, column: int) -> Any:
-        square = sympy.expand(eigenvalue * sympy.expand(left[row] ** 2) * sympy.expand(right[column] ** 2))
+        square = sympy.expand(
+            eigenvalue * sympy.expand(left[row] ** 2) * sympy.expand(right[column] ** 2)
+        )
         return _sign(left[row]) * _sign(right[column]) * square_root(square)
 
     return Matrix(2, 2, entry)

@@ -1,7 +1,7 @@
 r"""Write numbers and matrices in LaTeX that no Markdown parser changes.
 
-So ``\cr`` ends a row, because plain CommonMark halves the usual two backslashes; no command is a backslash and a
-punctuation mark; no subscript follows a brace; each formula is one line.
+So ``\cr`` ends a row, because plain CommonMark halves the usual two backslashes; no command is a
+backslash and a punctuation mark; no subscript follows a brace; each formula is one line.
 """
 
 from decimal import Decimal
@@ -46,12 +46,19 @@ def tex_number(number: Any) -> str:
 def tex_factor(number: Any) -> str:
     """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
     text = tex_number(number)
-    return rf"\left( {text} \right)" if number < 0 or number.is_Add or (number.is_Rational and number.q != 1) else text
+    return (
+        rf"\left( {text} \right)"
+        if number < 0 or number.is_Add or (number.is_Rational and number.q != 1)
+        else text
+    )
 
 
 def tex_dot(row: Matrix, column: Matrix) -> str:
     """Write a sum of products, entry by entry."""
-    return " + ".join(rf"{tex_factor(left)} \cdot {tex_factor(right)}" for left, right in zip(row, column, strict=True))
+    return " + ".join(
+        rf"{tex_factor(left)} \cdot {tex_factor(right)}"
+        for left, right in zip(row, column, strict=True)
+    )
 
 
 def tex_product(name: str, left: Matrix, right: Matrix, product: Matrix) -> str:

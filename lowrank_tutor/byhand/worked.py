@@ -58,12 +58,18 @@ class Worked(NamedTuple):
     def _repr_markdown_(self) -> str:
         if os.environ.get(FORMULAS_VARIABLE) == "0":
             return f"```text\n{self}\n```\n\n*{WITHOUT_FORMULAS}*"
-        # No lists: Markdown parsers disagree on indented $$ blocks. One line a formula: a second line could be mistaken
-        # for the underline of a heading.
-        return "\n\n".join(f"**{i}.** {step.text}\n\n$${step.latex}$$" for i, step in enumerate(self.steps, start=1))
+        # No lists: Markdown parsers disagree on indented $$ blocks. One line a formula: a second
+        # line could be mistaken for the underline of a heading.
+        return "\n\n".join(
+            f"**{i}.** {step.text}\n\n$${step.latex}$$"
+            for i, step in enumerate(self.steps, start=1)
+        )
 
     def __str__(self) -> str:
-        return "\n".join(f"{i}. {step.plain}\n{plain_text(step.value)}" for i, step in enumerate(self.steps, start=1))
+        return "\n".join(
+            f"{i}. {step.plain}\n{plain_text(step.value)}"
+            for i, step in enumerate(self.steps, start=1)
+        )
 
     def __repr__(self) -> str:
         return str(self)

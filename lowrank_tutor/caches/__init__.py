@@ -1,8 +1,9 @@
 r"""Latents in place of keys and values, compressed layers, updates of low rank, and compressed gradients.
 
-Chapters ``book/08-caches.md`` and ``book/09-adapters.md``. A token ``x`` leaves a **latent** $c = W_{DKV}^\top x$ of
-``d_c`` numbers, from which each head, or group of heads, makes its key and its value, $W_{UK}^\top c$ and
-$W_{UV}^\top c$, of ``d_h`` numbers each. ``r`` is the rank of an update $\tfrac{\alpha}{r} B A$ of a weight $W$ (m, n).
+Chapters ``book/08-caches.md`` and ``book/09-adapters.md``. A token ``x`` leaves a **latent** $c =
+W_{DKV}^\top x$ of ``d_c`` numbers, from which each head, or group of heads, makes its key and its
+value, $W_{UK}^\top c$ and $W_{UV}^\top c$, of ``d_h`` numbers each. ``r`` is the rank of an update
+$\tfrac{\alpha}{r} B A$ of a weight $W$ (m, n).
 
 The counting functions need no PyTorch, and importing this module imports none.
 """
@@ -17,7 +18,14 @@ from lowrank_tutor.caches.serving import PublishedCache, Served, published_cache
 if TYPE_CHECKING:
     from lowrank_tutor.caches.cuts import compress, input_moments, rank_report
     from lowrank_tutor.caches.latent import Latent, latent_attention, latent_from_heads
-    from lowrank_tutor.caches.lora import LoraLinear, inject_lora, load_lora, lora_state, merge_lora, without_lora
+    from lowrank_tutor.caches.lora import (
+        LoraLinear,
+        inject_lora,
+        load_lora,
+        lora_state,
+        merge_lora,
+        without_lora,
+    )
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [

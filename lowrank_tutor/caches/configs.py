@@ -7,8 +7,9 @@ A model is a list of parts, dicts of numbers: how many ``layers``, and what each
 - an ``index``, a key by which the model chooses what to read;
 - a ``state`` of so many numbers, however long the text.
 
-Three further numbers say how many vectors: of the newest ``window`` tokens, one for ``every`` so many tokens, and of
-those that are kept only the ``chosen`` ones are read. ``heads`` counts the queries, or the heads of a state.
+Three further numbers say how many vectors: of the newest ``window`` tokens, one for ``every`` so
+many tokens, and of those that are kept only the ``chosen`` ones are read. ``heads`` counts the
+queries, or the heads of a state.
 """
 
 import math
@@ -19,8 +20,15 @@ from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import _show
 
-GROUPS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "num_query_groups", "multi_query_group_num")
-# Kinds of layers, as ``layer_types`` names them: what is kept of every token, of the newest, or of none.
+GROUPS = (
+    "num_key_value_heads",
+    "num_kv_heads",
+    "n_kv_heads",
+    "num_query_groups",
+    "multi_query_group_num",
+)
+# Kinds of layers, as ``layer_types`` names them: what is kept of every token, of the newest, or of
+# none.
 EVERY = ("full_attention", "attention", "hybrid")
 INDEXED = ("indexed_attention", "minimax_m3_sparse")
 NEWEST = {"sliding_attention": "sliding_window", "hybrid_sliding": "sliding_window",
@@ -34,7 +42,9 @@ NOTHING = ("mlp", "moe", "conv")  # a convolution keeps a few inputs, which are 
 RATIOS = {"0": "sliding_attention", "4": COMPRESSED[0], "128": COMPRESSED[1]}
 PATTERN = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 # Fields that may change what is kept, and among them those that do not.
-MATTERS = re.compile("window|chunk|kv|latent|state|ssm|mamba|index|compress|linear|recurrent|cross|share|sparse")
+MATTERS = re.compile(
+    "window|chunk|kv|latent|state|ssm|mamba|index|compress|linear|recurrent|cross|share|sparse"
+)
 HARMLESS = re.compile(
     "dropout|_eps|init|token|rope|shared_|vision|conv|act|norm|bias|quant|bound|tail|local|key_heads|max_window"
 )
@@ -45,8 +55,9 @@ Part = Mapping[str, int]
 class Model(NamedTuple):
     """What a model keeps, part by part, and how many weights it has, in ``billions``.
 
-    ``experts`` of them, in billions, are in experts that a router chooses, and each token uses the share ``used`` of
-    those. ``unknown`` names fields of the configuration that may matter and were not understood.
+    ``experts`` of them, in billions, are in experts that a router chooses, and each token uses the
+    share ``used`` of those. ``unknown`` names fields of the configuration that may matter and were
+    not understood.
     """
 
     parts: tuple[Part, ...]
@@ -59,8 +70,9 @@ class Model(NamedTuple):
 def read_config(config: Mapping[str, Any]) -> Model:
     """Read what each layer keeps from a ``config.json`` of transformers, as a dict.
 
-    Unknown kinds of layers and missing fields are refused by name, never guessed. The weights are not counted
-    (``billions`` is None), except for those in experts: layers · experts · 3 · hidden size · expert size.
+    Unknown kinds of layers and missing fields are refused by name, never guessed. The weights are
+    not counted (``billions`` is None), except for those in experts: layers · experts · 3 · hidden
+    size · expert size.
 
     >>> qwen = {"num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
     >>> read_config(qwen).parts
@@ -72,7 +84,10 @@ def read_config(config: Mapping[str, Any]) -> Model:
     of = _Fields(config)
     kinds = _kinds(of)
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
-    modes, sources = of.rows("indexer_types"), of.rows("kv_source_layers")  # which have an index, or own latents
+    modes, sources = (
+        of.rows("indexer_types"),
+        of.rows("kv_source_layers"),
+    )  # which have an index, or own latents
     for i, kind in enumerate(kinds):
         for part in _parts(kind, of, not modes or modes[i : i + 1] == ["full"]):
             if not sources or sources[i : i + 1] == [i] or "index" in part:
@@ -89,14 +104,26 @@ class _Fields:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.all = dict(config)
-        self.asked = {"use_cache", "use_sliding_window", "sparse_attention_config", "linear_attn_config"}
-        for name in ("text_config", "llm_config", "sparse_attention_config"):  # the last one is MiniMax-M3's
+        self.asked = {
+            "use_cache",
+            "use_sliding_window",
+            "sparse_attention_config",
+            "linear_attn_config",
+        }
+        for name in (
+            "text_config",
+            "llm_config",
+            "sparse_attention_config",
+        ):  # the last one is MiniMax-M3's
             if isinstance(inner := self.all.get(name), Mapping):
                 self.all |= inner
         if isinstance(linear := self.all.get("linear_attn_config"), Mapping):  # Kimi's
             names = {"num_heads": "linear_num_heads", "head_dim": "linear_head_dim"}
             self.all |= {names.get(str(name), str(name)): value for name, value in linear.items()}
-        if self.all.get("multi_query") is True and self.all.get("new_decoder_architecture") is not True:  # Falcon's
+        if (
+            self.all.get("multi_query") is True
+            and self.all.get("new_decoder_architecture") is not True
+        ):  # Falcon's
             self.all["num_key_value_heads"] = 1
 
     def first(self, *names: str) -> str:
@@ -111,7 +138,9 @@ class _Fields:
                 raise ValueError(f"config must have {names[0]}, got none")
             return 0
         number = self.all[found]
-        if isinstance(number, bool) or not isinstance(number, int | float) or number % 1:  # NaN and infinity are true
+        if (
+            isinstance(number, bool) or not isinstance(number, int | float) or number % 1
+        ):  # NaN and infinity are true
             raise ValueError(f"{found} must be a whole number, got {_show(number)}")
         if not least <= number <= most:
             raise ValueError(f"{found} must be between {least} and {most}, got {_show(number)}")
@@ -126,8 +155,12 @@ class _Fields:
 
     def unknown(self) -> tuple[str, ...]:
         """Return the names that may matter and were not asked for."""
-        names = {name for name, value in self.all.items() if value not in (None, False, 0)} - self.asked
-        return tuple(sorted(name for name in names if MATTERS.search(name) and not HARMLESS.search(name)))
+        names = {
+            name for name, value in self.all.items() if value not in (None, False, 0)
+        } - self.asked
+        return tuple(
+            sorted(name for name in names if MATTERS.search(name) and not HARMLESS.search(name))
+        )
 
 
 def _kinds(of: _Fields) -> list[str]:
@@ -138,10 +171,17 @@ def _kinds(of: _Fields) -> list[str]:
     kinds = of.rows("layer_types", "layers_block_type")
     if not kinds and isinstance(letters := of.all.get("hybrid_override_pattern"), str):
         kinds = [PATTERN.get(letter, letter) for letter in letters]
-    kinds = kinds or [RATIOS.get(str(ratio), f"a ratio of {ratio}") for ratio in of.rows("compress_ratios")]
-    kinds = kinds or [INDEXED[1] if sparse else EVERY[0] for sparse in of.rows("sparse_attention_freq")]
+    kinds = kinds or [
+        RATIOS.get(str(ratio), f"a ratio of {ratio}") for ratio in of.rows("compress_ratios")
+    ]
+    kinds = kinds or [
+        INDEXED[1] if sparse else EVERY[0] for sparse in of.rows("sparse_attention_freq")
+    ]
     if not kinds and (full or interval):
-        kinds = [EVERY[0] if (i in full if full else i % interval == 0) else STATE[0] for i in range(1, n + 1)]
+        kinds = [
+            EVERY[0] if (i in full if full else i % interval == 0) else STATE[0]
+            for i in range(1, n + 1)
+        ]
     if not kinds and newest and of.all.get("use_sliding_window", True):
         if of.all.get("model_type") != "mistral":
             raise ValueError("layer_types must say which layers have the sliding_window, got none")
@@ -151,8 +191,12 @@ def _kinds(of: _Fields) -> list[str]:
         raise ValueError(f"layer_types must name {n} layers, got {len(kinds)}")
     known = (*EVERY, *INDEXED, *NEWEST, *COMPRESSED, *STATE, *NOTHING)
     if strange := [kind for kind in kinds if kind not in known]:
-        raise ValueError(f"layer_types must be kinds that are counted here, got {_show(strange[0])}")
-    return kinds[: n - of("num_kv_shared_layers", least=0, most=n, needed=False)]  # the last ones read others' caches
+        raise ValueError(
+            f"layer_types must be kinds that are counted here, got {_show(strange[0])}"
+        )
+    return kinds[
+        : n - of("num_kv_shared_layers", least=0, most=n, needed=False)
+    ]  # the last ones read others' caches
 
 
 def _parts(kind: str, of: _Fields, with_index: bool) -> list[dict[str, int]]:
@@ -162,7 +206,9 @@ def _parts(kind: str, of: _Fields, with_index: bool) -> list[dict[str, int]]:
     if kind in STATE:
         return [_state(of)]
     heads = of("num_attention_heads")
-    if kind in COMPRESSED or (kind in NEWEST and of("o_lora_rank", needed=False)):  # DeepSeek-V4: keys are values
+    if kind in COMPRESSED or (
+        kind in NEWEST and of("o_lora_rank", needed=False)
+    ):  # DeepSeek-V4: keys are values
         vector = {"latent": of("head_dim"), "rotary": 0, "heads": heads}
         parts = [{**vector, "window": of("sliding_window")}]
         if kind == COMPRESSED[0]:
@@ -178,7 +224,9 @@ def _parts(kind: str, of: _Fields, with_index: bool) -> list[dict[str, int]]:
         return [kept]
     blocks = of("index_topk_blocks", "sparse_topk_blocks", needed=False)
     kept["chosen"] = (
-        blocks * of("index_block_size", "sparse_block_size") if blocks else of("index_topk", "indexer_budget")
+        blocks * of("index_block_size", "sparse_block_size")
+        if blocks
+        else of("index_topk", "indexer_budget")
     )
     index = {"index": of("index_head_dim", "indexer_head_dim", "sparse_index_dim"),
              "heads": of("index_n_heads", "indexer_n_heads", "sparse_num_index_heads")}  # fmt: skip
@@ -193,9 +241,13 @@ def _kept(kind: str, of: _Fields, heads: int) -> dict[str, int]:
     own = ("swa_num_key_value_heads",) if kind in NEWEST else ("num_global_key_value_heads",)
     groups = of(*own, *GROUPS, "num_attention_heads")  # without groups, one for each head
     own = ("swa_head_dim",) if kind in NEWEST else ("global_head_dim",)
-    width = of(*own, "head_dim", "kv_channels", needed=False) or of("hidden_size", least=heads) // heads
+    width = (
+        of(*own, "head_dim", "kv_channels", needed=False) or of("hidden_size", least=heads) // heads
+    )
     value = of(*(("swa_v_head_dim",) if kind in NEWEST else ()), "v_head_dim", needed=False)
-    return {"groups": groups, "width": width, "heads": heads} | ({"value": value} if value not in (0, width) else {})
+    return {"groups": groups, "width": width, "heads": heads} | (
+        {"value": value} if value not in (0, width) else {}
+    )
 
 
 def _state(of: _Fields) -> dict[str, int]:
@@ -209,7 +261,15 @@ def _experts(of: _Fields, kinds: list[str]) -> tuple[float, float]:
     count = of("n_routed_experts", "num_local_experts", "num_experts", needed=False)
     if not count or "moe" in kinds:  # in Nemotron's layers, experts have another shape
         return 0.0, 1.0
-    used, n = of("num_experts_per_tok", "num_experts_per_token", most=count), of("num_hidden_layers")
-    said, dense = of.rows("mlp_layer_types"), of("first_k_dense_replace", least=0, most=n, needed=False)
+    used, n = (
+        of("num_experts_per_tok", "num_experts_per_token", most=count),
+        of("num_hidden_layers"),
+    )
+    said, dense = (
+        of.rows("mlp_layer_types"),
+        of("first_k_dense_replace", least=0, most=n, needed=False),
+    )
     layers = sum(kind != "dense" for kind in said) if said else n - dense
-    return layers * count * 3 * of("hidden_size") * of("moe_intermediate_size", "intermediate_size") / 1e9, used / count
+    return layers * count * 3 * of("hidden_size") * of(
+        "moe_intermediate_size", "intermediate_size"
+    ) / 1e9, used / count

@@ -8,25 +8,29 @@ from lowrank_tutor._checks import _show, check_bool, check_integer, own_names
 class LatentCost(NamedTuple):
     """The ``multiplications`` of one new token, softmax left out, and the numbers that it must ``read`` from the cache.
 
-    Multiplications are those with stored latents, and those that bring the query to them and the output back.
+    Multiplications are those with stored latents, and those that bring the query to them and the
+    output back.
     """
 
     multiplications: int
     read: int
 
 
-@own_names(**dict.fromkeys(("value", "window", "every", "chosen", "state"), "serve counts such a part"))
+@own_names(
+    **dict.fromkeys(("value", "window", "every", "chosen", "state"), "serve counts such a part")
+)
 def kv_cache_numbers(
     layers: int, *, heads: int | None = None, groups: int | None = None, width: int | None = None,
     latent: int | None = None, rotary: int = 0, index: int = 0,
 ) -> int:  # fmt: skip
     """Count the numbers that a model stores for each token it has read, in all layers that attend.
 
-    Give one of ``heads``, ``groups`` and ``latent``; beside another, ``heads`` counts queries, and plays no part.
-    Multi-head attention keeps 2 heads · width numbers, grouped-query attention 2 groups · width (configurations call
-    the groups ``num_key_value_heads``), and latent attention latent + rotary, where rotary is the width of one rotated
-    key that all heads share (DeepSeek-AI, 2024, arXiv:2405.04434, Table 1). ``index`` is the width of a further key, by
-    which a model chooses the tokens that it attends to. In 16 bits they take twice as many bytes.
+    Give one of ``heads``, ``groups`` and ``latent``; beside another, ``heads`` counts queries, and
+    plays no part. Multi-head attention keeps 2 heads · width numbers, grouped-query attention 2
+    groups · width (configurations call the groups ``num_key_value_heads``), and latent attention
+    latent + rotary, where rotary is the width of one rotated key that all heads share (DeepSeek-AI,
+    2024, arXiv:2405.04434, Table 1). ``index`` is the width of a further key, by which a model
+    chooses the tokens that it attends to. In 16 bits they take twice as many bytes.
 
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
@@ -35,28 +39,38 @@ def kv_cache_numbers(
         way = "read_config(config).parts has the arguments, part by part"
         raise TypeError(f"layers must be an integer, got {type(layers).__name__}: {way}")
     layers = check_integer(layers, "layers", 1)
-    kinds = {"heads": heads if groups is None and latent is None else None, "groups": groups, "latent": latent}
+    kinds = {
+        "heads": heads if groups is None and latent is None else None,
+        "groups": groups,
+        "latent": latent,
+    }
     chosen = [name for name, number in kinds.items() if number is not None]
     if len(chosen) != 1:
-        raise ValueError(f"heads, groups or latent must be given, one of the three, got {', '.join(chosen) or 'none'}")
+        raise ValueError(
+            f"heads, groups or latent must be given, one of the three, got {', '.join(chosen) or 'none'}"
+        )
     size = check_integer(kinds[chosen[0]], chosen[0], 1)
     rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
     if chosen == ["latent"]:
         if width is not None:
-            raise ValueError(f"width must be None with a latent, which stands for keys and values, got {_show(width)}")
+            raise ValueError(
+                f"width must be None with a latent, which stands for keys and values, got {_show(width)}"
+            )
         return layers * (size + rotary + index)
     if rotary:
-        raise ValueError(f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}")
+        raise ValueError(
+            f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}"
+        )
     return layers * (2 * size * check_integer(width, "width", 1) + index)
 
 
 def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:
     r"""Count what one new token needs to attend to ``n`` stored latents, in one layer.
 
-    With ``absorb`` the $n_h$ queries are brought to the latents: $n n_h (2 d_c + d_R)$ multiplications, and
-    $2 n_h d_h d_c$ to bring them there and the outputs back. Otherwise keys and values are made again:
-    $2 n n_h d_c d_h$, and $n n_h (2 d_h + d_R)$ to attend. The rotated key beside each latent has ``d_rope`` numbers,
-    possibly 0.
+    With ``absorb`` the $n_h$ queries are brought to the latents: $n n_h (2 d_c + d_R)$
+    multiplications, and $2 n_h d_h d_c$ to bring them there and the outputs back. Otherwise keys
+    and values are made again: $2 n n_h d_c d_h$, and $n n_h (2 d_h + d_R)$ to attend. The rotated
+    key beside each latent has ``d_rope`` numbers, possibly 0.
 
     >>> latent_cost(1000, 128, 128, 512, 64, absorb=True)
     LatentCost(multiplications=156041216, read=576000)

@@ -21,29 +21,37 @@ SHARES = (0.9, 0.95, 0.99)
 
 @own_names(
     ratio="k=int(ratio * break_even_rank(m, n)) keeps this share of the numbers",
-    **dict.fromkeys(("inputs", "calibration", "x"), "moment=inputs.T @ inputs / len(inputs), or one of input_moments"),
+    **dict.fromkeys(
+        ("inputs", "calibration", "x"),
+        "moment=inputs.T @ inputs / len(inputs), or one of input_moments",
+    ),
 )
 def compress(
-    linear: nn.Linear, k: int | None = None, *, energy: float | None = None, moment: Tensor | None = None
+    linear: nn.Linear,
+    k: int | None = None,
+    *,
+    energy: float | None = None,
+    moment: Tensor | None = None,
 ) -> nn.Sequential:
     r"""Cut a linear layer of weight (m, n) in two, from n numbers to ``k`` and from ``k`` to m.
 
-    The product of the two weights is the matrix of rank ``k`` nearest to the weight or, with the second moment
-    ``moment`` (n, n) of the inputs, $\Gamma = E\,x x^\top$, the one whose outputs are nearest on average: the best cut
-    of $W \Gamma^{1/2}$ (Chen et al., 2021, NeurIPS; Wang et al., 2024, arXiv:2403.07378). Give ``k``, between 1 and
-    ``min(m, n)``, or the share ``energy`` of the weight's squared norm that is kept; with ``moment`` that of the mean
-    squared outputs, before the bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n) and no
-    other layer has the same weight, as a tied head has. A share that needs more is refused.
+    The product of the two weights is the matrix of rank ``k`` nearest to the weight or, with the
+    second moment ``moment`` (n, n) of the inputs, $\Gamma = E\,x x^\top$, the one whose outputs are
+    nearest on average: the best cut of $W \Gamma^{1/2}$ (Chen et al., 2021, NeurIPS; Wang et al.,
+    2024, arXiv:2403.07378). Give ``k``, between 1 and ``min(m, n)``, or the share ``energy`` of the
+    weight's squared norm that is kept; with ``moment`` that of the mean squared outputs, before the
+    bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n) and no other layer has the
+    same weight, as a tied head has. A share that needs more is refused.
 
     For all layers of a model whose moments were collected: ``for name, moment in moments.items():
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
 
-    The layer stays as it is; its bias goes to the second of the new ones. Put them in its place where the model calls
-    it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead, unless
-    ``torch.backends.mha.set_fastpath_enabled(False)``, and ``nn.MultiheadAttention`` always reads that of its
-    ``out_proj``, which therefore has to stay. `input_moments` collects $\Gamma$. In directions that no input
-    had, the product is zero: if such inputs may come, add a little of the identity, ``0.01 * moment.trace() / n *
-    torch.eye(n)``.
+    The layer stays as it is; its bias goes to the second of the new ones. Put them in its place
+    where the model calls it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead,
+    unless ``torch.backends.mha.set_fastpath_enabled(False)``, and ``nn.MultiheadAttention`` always
+    reads that of its ``out_proj``, which therefore has to stay. `input_moments` collects $\Gamma$.
+    In directions that no input had, the product is zero: if such inputs may come, add a little of
+    the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU())
@@ -56,17 +64,23 @@ def compress(
     """
     weight = check_linear(linear, "for all layers of a model, the loop in help(compress)")
     if (k is None) == (energy is None):
-        raise ValueError(f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}")
+        raise ValueError(
+            f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}"
+        )
     check_not_meta("linear.weight", weight)
     matrix = as_finite("linear.weight", weight).numpy()
     rank = min(matrix.shape) if k is None else check_rank(k, matrix.shape)
     known = None if moment is None else as_moment(moment, matrix.shape[1]).numpy()
     u, v = factorize(matrix, rank, h_moment=known)
     if energy is not None:
-        rank = max(choose_rank(sorted((u**2).sum(axis=1), reverse=True), energy=energy), 1)  # u @ u.T is diag(s)
+        rank = max(
+            choose_rank(sorted((u**2).sum(axis=1), reverse=True), energy=energy), 1
+        )  # u @ u.T is diag(s)
         if rank > (bound := break_even_rank(*matrix.shape)):
             way = f"above {bound:.4g} two factors hold more numbers: keep the layer, or give k"
-            raise ValueError(f"energy must need fewer directions, got {energy}, which needs {rank}; {way}")
+            raise ValueError(
+                f"energy must need fewer directions, got {energy}, which needs {rank}; {way}"
+            )
     first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
     pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)
     return nn.Sequential(*pair).train(linear.training)
@@ -74,33 +88,44 @@ def compress(
 
 @contextmanager
 def input_moments(
-    model: nn.Module, names: str | Iterable[str] | None = None, *, dtype: torch.dtype = torch.float64
+    model: nn.Module,
+    names: str | Iterable[str] | None = None,
+    *,
+    dtype: torch.dtype = torch.float64,
 ) -> Iterator[dict[str, Tensor]]:
     r"""Collect the second moments $E\,x x^\top$ of what linear layers meet while the model runs inside ``with``.
 
-    ``names`` are as in `inject_lora`, by default those of all layers. The moments (n, n) come by full names, the mean
-    over all rows met so far: run the model without padding. A layer that is not called has none;
-    ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling it.
+    ``names`` are as in `inject_lora`, by default those of all layers. The moments (n, n) come by
+    full names, the mean over all rows met so far: run the model without padding. A layer that is
+    not called has none; ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling
+    it.
 
-    A moment takes 8 n² bytes, or with ``dtype=torch.float32`` half of that and half the time, at six digits: 2,048 rows
-    of 11,008 numbers took one core 7 s in place of 14 s (November 2026). Layers called one after another with the very
-    same tensor, such as q_proj, k_proj, and v_proj, share one, except under ``inference_mode``. So a Llama of 7 billion
-    weights, with three such groups of width 4,096 and one of 11,008 in each of 32 layers, needs 22 GB in float32; the
-    names "layers.3.*" take one layer alone.
+    A moment takes 8 n² bytes, or with ``dtype=torch.float32`` half of that and half the time, at
+    six digits: 2,048 rows of 11,008 numbers took one core 7 s in place of 14 s (November 2026).
+    Layers called one after another with the very same tensor, such as q_proj, k_proj, and v_proj,
+    share one, except under ``inference_mode``. So a Llama of 7 billion weights, with three such
+    groups of width 4,096 and one of 11,008 in each of 32 layers, needs 22 GB in float32; the names
+    "layers.3.*" take one layer alone.
     """
     layers = modules_of(model, nn.Linear)
     wanted = list(layers) if names is None else names_ending_in(names, layers)
     _check_dtype(dtype)
-    chosen = {layers[name]: name for name in reversed(wanted)}  # a layer with two names goes by the first
+    chosen = {
+        layers[name]: name for name in reversed(wanted)
+    }  # a layer with two names goes by the first
     moments: dict[str, Tensor] = {}
     rows = dict.fromkeys(layers, 0)
-    owner: dict[str, str] = {}  # the layer that fills a layer's moment: itself, or the first with the same inputs
+    owner: dict[
+        str, str
+    ] = {}  # the layer that fills a layer's moment: itself, or the first with the same inputs
     last: tuple[str, Tensor, int | None] = "", torch.empty(0), 0
 
     def collect(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         nonlocal last
         given = (*args, *named.values())[0]
-        frozen = torch.is_inference_mode_enabled() or given.is_inference()  # changes in place are not counted there
+        frozen = (
+            torch.is_inference_mode_enabled() or given.is_inference()
+        )  # changes in place are not counted there
         version = None if frozen else given._version
         x = _on_its_device(given.detach().reshape(-1, given.shape[-1]), dtype)
         again = given is last[1] and version is not None and version == last[2]
@@ -140,30 +165,33 @@ def rank_report(
 ) -> dict[str, list[Any]]:
     r"""Report how near to low rank the weights of a model or a state dict are, as the columns of a table.
 
-    Of each weight the stable rank, the ``k`` that keep 90%, 95%, and 99% of the energy, how many singular values stand
-    above noise, and the break-even rank, below which two factors hold fewer numbers than the weight. Above noise is
-    what exceeds `svd.noise_edge`, $\nu(\sqrt m + \sqrt n)$, with $\nu$ from the median singular value. This assumes a
-    few sheets and independent noise of one variance, which no trained weight is; in noise alone, normal and square, it
-    counted none in five of six matrices, and one in the sixth. Values below $\sigma_1 \sqrt{\min(m, n)\, \varepsilon}$
-    may be rounding and do not count. A weight with more than two axes, such as a convolution's, is flattened after the
-    first, and its shape says so. Entries with fewer than two rows or columns are left out, as are integers and whatever
-    else is no tensor. Weights are decomposed where they are, on a GPU or not. ``lowrank_tutor.kit.table`` and
-    ``pandas.DataFrame`` print the columns.
+    Of each weight the stable rank, the ``k`` that keep 90%, 95%, and 99% of the energy, how many
+    singular values stand above noise, and the break-even rank, below which two factors hold fewer
+    numbers than the weight. Above noise is what exceeds `svd.noise_edge`, $\nu(\sqrt m + \sqrt n)$,
+    with $\nu$ from the median singular value. This assumes a few sheets and independent noise of
+    one variance, which no trained weight is; in noise alone, normal and square, it counted none in
+    five of six matrices, and one in the sixth. Values below $\sigma_1 \sqrt{\min(m, n)\,
+    \varepsilon}$ may be rounding and do not count. A weight with more than two axes, such as a
+    convolution's, is flattened after the first, and its shape says so. Entries with fewer than two
+    rows or columns are left out, as are integers and whatever else is no tensor. Weights are
+    decomposed where they are, on a GPU or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame``
+    print the columns.
 
     Parameters
     ----------
     names : str or iterable of str, optional
         Ends of names, as in `inject_lora`; a last ".weight" is left out.
     rank : int, optional
-        If only so many leading singular values matter: the share of the energy that they keep stands in place of the
-        three ``k`` and of the count above noise. They come from `svd.randomized_svd`, on a CPU, and the share is never
-        above the exact one: 5.6% for 5.8% in noise of shape (4096, 4096) at rank 64, and nearer where the spectrum
-        falls.
+        If only so many leading singular values matter: the share of the energy that they keep
+        stands in place of the three ``k`` and of the count above noise. They come from
+        `svd.randomized_svd`, on a CPU, and the share is never above the exact one: 5.6% for 5.8% in
+        noise of shape (4096, 4096) at rank 64, and nearer where the spectrum falls.
     dtype : torch.dtype
-        torch.float64, or torch.float32, which kept six digits of the stable rank, and every ``k``, of a random weight
-        of 4,096 by 11,008 with a stronger part of rank 64. That took one core of an AMD EPYC 18 s, in float32 9 s, and
-        with ``rank=64``, too, 3 s; weights of 4,096 by 4,096 took 10, 6, and 1.3 s (measured in November 2026). In all,
-        a Llama of 7 billion weights would take about 50, 27, and 8 minutes.
+        torch.float64, or torch.float32, which kept six digits of the stable rank, and every ``k``,
+        of a random weight of 4,096 by 11,008 with a stronger part of rank 64. That took one core of
+        an AMD EPYC 18 s, in float32 9 s, and with ``rank=64``, too, 3 s; weights of 4,096 by 4,096
+        took 10, 6, and 1.3 s (measured in November 2026). In all, a Llama of 7 billion weights
+        would take about 50, 27, and 8 minutes.
     progress : callable, optional
         What wraps the list of weights while they are decomposed, such as ``tqdm.tqdm``.
 
@@ -179,7 +207,9 @@ def rank_report(
     """
     entries = model.state_dict() if isinstance(model, nn.Module) else model
     if not isinstance(entries, Mapping):
-        raise TypeError(f"model must be a torch.nn.Module or a state dict, got {type(model).__name__}")
+        raise TypeError(
+            f"model must be a torch.nn.Module or a state dict, got {type(model).__name__}"
+        )
     _check_dtype(dtype)
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function that wraps a list, got {progress!r}")
@@ -188,9 +218,15 @@ def rank_report(
     if names is not None:
         full = {name.removesuffix(".weight"): name for name in tensors}
         tensors = {full[name]: tensors[full[name]] for name in names_ending_in(names, full)}
-    rows = [row for one in (progress or list)(list(tensors.items())) if (row := _row(*one, leading, dtype)) is not None]
+    rows = [
+        row
+        for one in (progress or list)(list(tensors.items()))
+        if (row := _row(*one, leading, dtype)) is not None
+    ]
     if not rows:
-        raise ValueError(f"model must hold a weight with two axes or more, got none among {len(entries)} entries")
+        raise ValueError(
+            f"model must hold a weight with two axes or more, got none among {len(entries)} entries"
+        )
     whole = [*(f"k for {share:.0%}" for share in SHARES), "above noise"]
     shares = whole if leading is None else [f"energy at k = {leading}"]
     header = ("name", "shape", "stable rank", *shares, "break-even rank")
@@ -203,7 +239,9 @@ def _check_dtype(dtype: object) -> None:
 
 
 def _parted(first: str, name: str) -> ValueError:
-    return ValueError(f"names must be of layers that always share inputs or never, got {first} and {name}")
+    return ValueError(
+        f"names must be of layers that always share inputs or never, got {first} and {name}"
+    )
 
 
 def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -211,7 +249,9 @@ def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to("cpu" if x.device.type == "mps" else x.device).to(dtype)
 
 
-def _row(name: str, weight: Tensor, rank: int | None, dtype: torch.dtype) -> tuple[object, ...] | None:
+def _row(
+    name: str, weight: Tensor, rank: int | None, dtype: torch.dtype
+) -> tuple[object, ...] | None:
     if weight.ndim < 2 or not weight.is_floating_point():
         return None
     check_not_meta(name, check_plain(name, weight))
@@ -221,16 +261,30 @@ def _row(name: str, weight: Tensor, rank: int | None, dtype: torch.dtype) -> tup
         return None
     if not matrix.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(matrix[~matrix.isfinite()][0])}")
-    matrix = matrix / (float(matrix.abs().max()) or 1.0)  # so that squares neither overflow nor vanish
+    matrix = matrix / (
+        float(matrix.abs().max()) or 1.0
+    )  # so that squares neither overflow nor vanish
     written = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
     if rank is not None:
         whole = float(matrix.square().sum(dtype=torch.float64)) or 1.0
         s = randomized_svd(matrix.cpu().numpy(), min(rank, *shape), rng=0).s.astype(float)
-        stable, share = whole / (float(s[0]) ** 2 or math.inf), min(1.0, float((s**2).sum()) / whole)
+        stable, share = (
+            whole / (float(s[0]) ** 2 or math.inf),
+            min(1.0, float((s**2).sum()) / whole),
+        )
         return name, written, stable, share, break_even_rank(*shape)
-    gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix  # several times faster than singular values
+    gram = (
+        matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix
+    )  # several times faster than singular values
     s = torch.linalg.eigvalsh(gram).double().clamp(min=0).sqrt().flip(0).cpu().numpy()
     stable = float(((s / (s[0] or 1)) ** 2).sum())
     rounding = float(s[0]) * math.sqrt(len(s) * torch.finfo(dtype).eps)
     above = int((s > max(noise_edge(s, *shape), rounding)).sum())
-    return name, written, stable, *(choose_rank(s, energy=share) for share in SHARES), above, break_even_rank(*shape)
+    return (
+        name,
+        written,
+        stable,
+        *(choose_rank(s, energy=share) for share in SHARES),
+        above,
+        break_even_rank(*shape),
+    )

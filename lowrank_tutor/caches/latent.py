@@ -1,8 +1,8 @@
 r"""Attention that stores a latent of each token, and latents made from the heads of a trained model.
 
-``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite. Hidden tokens
-do not count, whatever they hold, and their own output is zero. ``state`` is what earlier tokens left, as in
-``attention``.
+``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
+opposite. Hidden tokens do not count, whatever they hold, and their own output is zero. ``state`` is
+what earlier tokens left, as in ``attention``.
 """
 
 import math
@@ -72,27 +72,28 @@ def latent_attention(
 ) -> Tensor | tuple[Tensor, State]:
     r"""Attend to tokens ``x`` (batch, n, dim) of which only a latent is stored; the result is (batch, heads, n, d_v).
 
-    Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$,
-    queries can be brought to the latents, so that keys and values are never made (DeepSeek-AI, 2024, arXiv:2405.04434,
-    section 2.1). Both orders give the same result.
+    Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top
+    \sum_j p_j c_j$, queries can be brought to the latents, so that keys and values are never made
+    (DeepSeek-AI, 2024, arXiv:2405.04434, section 2.1). Both orders give the same result.
 
     Parameters
     ----------
     w_dkv, w_q : Tensor, shapes (dim, d_c), (heads, dim, d_h)
         Make the latents $c = W_{DKV}^\top x$, and the queries, of the tokens.
     w_uk, w_uv : Tensor, shapes (groups, d_c, d_h), (groups, d_c, d_v)
-        Make the keys of each group of heads, $W_{UK}^\top c$, and the values. As many groups as heads, or fewer that
-        heads share.
+        Make the keys of each group of heads, $W_{UK}^\top c$, and the values. As many groups as
+        heads, or fewer that heads share.
     q_rope, k_rope : Tensor, shapes (batch, heads, n, d_rope), (batch, n, d_rope), optional
-        Rotated parts of the queries, and of the one key that all heads share and that is stored beside the latent. Both
-        or neither. The logits are divided by $\sqrt{d_h + d_R}$, with their width $d_R$.
+        Rotated parts of the queries, and of the one key that all heads share and that is stored
+        beside the latent. Both or neither. The logits are divided by $\sqrt{d_h + d_R}$, with their
+        width $d_R$.
     causal : bool
         Whether a token attends only to itself and those before it.
     absorb : bool
         Whether queries are brought to the latents, or keys and values made of them.
     state : tuple of Tensor, optional
-        What ``return_state`` gave for the earlier tokens: of each its latent and ``k_rope``, (batch, n, d_c + d_rope),
-        and whether it is real, (batch, n).
+        What ``return_state`` gave for the earlier tokens: of each its latent and ``k_rope``,
+        (batch, n, d_c + d_rope), and whether it is real, (batch, n).
 
     Examples
     --------
@@ -104,7 +105,10 @@ def latent_attention(
     (torch.Size([1, 2, 5, 4]), True)
     """
     _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
-    (causal, return_state), absorb = check_causal(causal, state, return_state), check_bool(absorb, "absorb")
+    (causal, return_state), absorb = (
+        check_causal(causal, state, return_state),
+        check_bool(absorb, "absorb"),
+    )
     (batch, n, _), d_c, heads = x.shape, w_dkv.shape[1], w_q.shape[0]
     x = zero_hidden(x, token_mask)
     stored = x @ w_dkv
@@ -120,7 +124,9 @@ def latent_attention(
     if state is not None:
         older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))
         stored = torch.cat([older.to(stored.dtype), stored], dim=1)
-        mask = torch.cat([was_real, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask], dim=1)
+        mask = torch.cat(
+            [was_real, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask], dim=1
+        )
     keys = stored[:, None]
     values = keys[..., :d_c]
     if not absorb:
@@ -145,29 +151,32 @@ def latent_from_heads(
 ) -> Latent:
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
-    The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and values have in
-    common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best the keys and values of tokens with
-    the second moment ``moment`` (Wang et al., 2024, arXiv:2403.07378); of the keys, the scores $q^\top k$ of
-    independent queries with ``query_moment``; of the values, their part in the output, $W_O^\top v$ with ``output``.
-    What is not given counts as the identity. Scores and outputs have different units, so each is scaled to a total mean
-    square of 1 before the cut, and counts for half: a factor that a model moves from $W_K$ to $W_Q$, or from $W_V$ to
-    $W_O$, changes nothing.
+    The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and
+    values have in common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best
+    the keys and values of tokens with the second moment ``moment`` (Wang et al., 2024,
+    arXiv:2403.07378); of the keys, the scores $q^\top k$ of independent queries with
+    ``query_moment``; of the values, their part in the output, $W_O^\top v$ with ``output``. What is
+    not given counts as the identity. Scores and outputs have different units, so each is scaled to
+    a total mean square of 1 before the cut, and counts for half: a factor that a model moves from
+    $W_K$ to $W_Q$, or from $W_V$ to $W_O$, changes nothing.
 
     Parameters
     ----------
     w_k, w_v : Tensor, shapes (heads, dim, d_h), (heads, dim, d_v)
-        Make the keys and values of each head. Heads that share them are given once. Of a linear layer ``k_proj``, w_k
-        is ``k_proj.weight.unflatten(0, (heads, -1)).mT``.
+        Make the keys and values of each head. Heads that share them are given once. Of a linear
+        layer ``k_proj``, w_k is ``k_proj.weight.unflatten(0, (heads, -1)).mT``.
     k : int
         Width of the latent, at most dim and heads · (d_h + d_v).
     moment : Tensor, shape (dim, dim), optional
-        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64: directions that rounding
-        could have made are left out.
+        $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64:
+        directions that rounding could have made are left out.
     query_moment : Tensor, shape (heads, d_h, d_h), optional
-        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share a key. Where
-        positions rotate queries, turn each back by the distances at which it meets keys.
+        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share
+        a key. Where positions rotate queries, turn each back by the distances at which it meets
+        keys.
     output : Tensor, shape (heads, d_v, dim_out), optional
-        $W_O$, which maps a head's value to the output; side by side along dim_out for heads that share a value.
+        $W_O$, which maps a head's value to the output; side by side along dim_out for heads that
+        share a value.
 
     Examples
     --------
@@ -198,11 +207,14 @@ def latent_from_heads(
 
     key_columns, key_return = _as_used(as_finite("w_k", w_k), keys_used, moment)
     value_columns, value_return = _as_used(as_finite("w_v", w_v), values_used, moment)
-    joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (key_columns, value_columns)], dim=1)
+    joint = torch.cat(
+        [part.transpose(0, 1).flatten(1) for part in (key_columns, value_columns)], dim=1
+    )
     u, v = factorize(joint.numpy(), k, s_moment=None if moment is None else moment.numpy())
     up_k, up_v = torch.split(torch.from_numpy(v), [heads * d_h, heads * d_v], dim=1)
     ups = (
-        part.reshape(k, heads, -1).transpose(0, 1) @ back for part, back in ((up_k, key_return), (up_v, value_return))
+        part.reshape(k, heads, -1).transpose(0, 1) @ back
+        for part, back in ((up_k, key_return), (up_v, value_return))
     )
     return Latent(*(part.to(w_k).contiguous() for part in (torch.from_numpy(u.T), *ups)))
 
@@ -210,13 +222,15 @@ def latent_from_heads(
 def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple[Tensor, Tensor]:
     """Rescale a table (heads, dim, d) so that equal errors of its entries do equal harm; return the way back, too.
 
-    ``used`` (heads, d, d) is the second moment of what a head's columns meet. The mean square of the result is 1.
+    ``used`` (heads, d, d) is the second moment of what a head's columns meet. The mean square of
+    the result is 1.
     """
     if used is None:
         root = back = torch.eye(table.shape[2], dtype=table.dtype)
     else:
         values, axes = torch.linalg.eigh(used)
-        # A direction that nothing meets counts for next to nothing instead of nothing, so that the root is invertible.
+        # A direction that nothing meets counts for next to nothing instead of nothing, so that the
+        # root is invertible.
         values = values.clamp(min=64 * torch.finfo(values.dtype).eps * values.max()).sqrt()[:, None]
         root, back = axes * values, (axes / values).mT
     turned = table @ root
@@ -236,7 +250,9 @@ def as_finite(name: str, value: Tensor) -> Tensor:
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
     """Return a second moment (dim, dim) on the CPU, in a type that tells `factorize` how much rounding to expect."""
-    _as_semidefinite("moment", check_tensor("moment", moment, (dim, dim), ": of inputs x it is x.T @ x / len(x)"))
+    _as_semidefinite(
+        "moment", check_tensor("moment", moment, (dim, dim), ": of inputs x it is x.T @ x / len(x)")
+    )
     return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
 
 
@@ -248,7 +264,9 @@ def _as_semidefinite(name: str, value: Tensor) -> Tensor:
         raise ValueError(f"{name} must be non-zero, got zeros")
     gap = float((moments - moments.mT).abs().max())
     if gap > slack:
-        raise ValueError(f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal")
+        raise ValueError(
+            f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal"
+        )
     moments = (moments + moments.mT) / 2
     least = float(torch.linalg.eigvalsh(moments).min())
     if least < -slack * moments.shape[-1]:
@@ -256,7 +274,9 @@ def _as_semidefinite(name: str, value: Tensor) -> Tensor:
     return moments
 
 
-def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool) -> Tensor:
+def _attend(
+    q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool
+) -> Tensor:
     """Attend with a given scale; queries are the last of the tokens."""
     if mask is None:
         return attend(q, keys, values, causal=causal, scale=scale)
@@ -264,7 +284,9 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor 
     seen = mask[:, None, None, :]
     if causal:
         seen = seen & torch.ones(n, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n)
-    seen = seen | ~seen.any(dim=3, keepdim=True)  # a query without keys is hidden itself, or all values are zeros
+    seen = seen | ~seen.any(
+        dim=3, keepdim=True
+    )  # a query without keys is hidden itself, or all values are zeros
     return attend(q, keys, values, seen, scale=scale)
 
 
@@ -282,13 +304,17 @@ def _check_latent(
     batch, n, dim = x.shape
     check_floating("x", x)
     if 0 in (n, dim):
-        raise ValueError(f"x must hold at least one token of at least one number, got shape {shape_of(x)}")
+        raise ValueError(
+            f"x must hold at least one token of at least one number, got shape {shape_of(x)}"
+        )
     d_c = check_like("w_dkv", w_dkv, (dim, "d_c"), "x", x).shape[1]
     groups, _, d_h = check_like("w_uk", w_uk, ("groups", d_c, "d_h"), "x", x).shape
     check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
     heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
     if groups == 0 or heads % groups:
-        raise ValueError(f"w_q must have {groups} heads, as w_uk has, or a multiple, got shape {shape_of(w_q)}")
+        raise ValueError(
+            f"w_q must have {groups} heads, as w_uk has, or a multiple, got shape {shape_of(w_q)}"
+        )
     if (q_rope is None) != (k_rope is None):
         present, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
         raise ValueError(f"{missing} must be given with {present}, got None")

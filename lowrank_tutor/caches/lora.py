@@ -28,36 +28,38 @@ PEFT = "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions,
 class LoraLinear(nn.Module):
     r"""A linear layer with a frozen weight, and an update of rank ``r`` that learns beside it.
 
-    $y = W x + \tfrac{\alpha}{r} B (A x)$. Merged into $W + \tfrac{\alpha}{r} B A$, the update costs nothing at
-    inference. The factors ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the ``lengths`` (m,) of the rows are
-    in float32 at least: in half precision the steps of a small learning rate would vanish, and ``GradScaler`` accepts
-    no such gradients. The output has the type of the layer. ``weight``, ``bias``, ``in_features`` and ``out_features``
-    are those of the merged layer, for modules that read them instead of calling it, as ``nn.MultiheadAttention`` reads
-    ``out_proj``. ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and ``load_state_dict`` sets it, with
-    ``alpha``.
+    $y = W x + \tfrac{\alpha}{r} B (A x)$. Merged into $W + \tfrac{\alpha}{r} B A$, the update costs
+    nothing at inference. The factors ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the
+    ``lengths`` (m,) of the rows are in float32 at least: in half precision the steps of a small
+    learning rate would vanish, and ``GradScaler`` accepts no such gradients. The output has the
+    type of the layer. ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the
+    merged layer, for modules that read them instead of calling it, as ``nn.MultiheadAttention``
+    reads ``out_proj``. ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and
+    ``load_state_dict`` sets it, with ``alpha``.
 
     Parameters
     ----------
     linear : nn.Linear
-        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be a plain tensor: for
-        packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
+        The layer. Its weight (m, n) and bias stop learning, until `reset_base`. The weight must be
+        a plain tensor: for packed ones, such as torchao's or those of bitsandbytes, use ``peft``.
     r : int
         Rank of the update, between 1 and min(m, n).
     alpha : float, optional
         Strength of the update, above 0; by default ``r``.
     scaling : {"alpha/r", "alpha/sqrt(r)"}
-        The factor of the update: LoRA's own (Hu et al., 2021, arXiv:2106.09685), or that of rsLoRA (Kalajdzievski,
-        2023, arXiv:2312.03732).
+        The factor of the update: LoRA's own (Hu et al., 2021, arXiv:2106.09685), or that of rsLoRA
+        (Kalajdzievski, 2023, arXiv:2312.03732).
     init : {"zero", "principal"}
-        LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng, Wang and Zhang, 2024,
-        arXiv:2404.02948), the first ``r`` layers of the singular value decomposition, for weights of rank ``r`` at
-        least. The weight is not overwritten: the start is kept beside it, and taken off the update.
+        LoRA's start, B = 0 and entries of A uniform between $\pm 1/\sqrt{n}$; or PiSSA's (Meng,
+        Wang and Zhang, 2024, arXiv:2404.02948), the first ``r`` layers of the singular value
+        decomposition, for weights of rank ``r`` at least. The weight is not overwritten: the start
+        is kept beside it, and taken off the update.
     magnitude : bool
-        DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length, and that length is
-        learned apart. Gradients pass through the division.
+        DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length,
+        and that length is learned apart. Gradients pass through the division.
     dropout : float
-        Share of the inputs that the update drops in training, at least 0 and below 1. It must be 0 with ``magnitude``,
-        and where a module reads ``weight`` instead of calling the layer.
+        Share of the inputs that the update drops in training, at least 0 and below 1. It must be 0
+        with ``magnitude``, and where a module reads ``weight`` instead of calling the layer.
     generator : torch.Generator, optional
         Draws A; by default torch's global generator does.
 
@@ -94,7 +96,9 @@ class LoraLinear(nn.Module):
         weight = check_linear(linear, PEFT).detach()
         m, n = weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
-        self.alpha = check_real(self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0))
+        self.alpha = check_real(
+            self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0)
+        )
         self.scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
         self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
@@ -110,7 +114,9 @@ class LoraLinear(nn.Module):
         self.register_buffer("b_start", None)
         if init == "zero":
             bound = 1 / math.sqrt(n)
-            self.a = nn.Parameter(weight.new_empty(self.r, n).uniform_(-bound, bound, generator=generator))
+            self.a = nn.Parameter(
+                weight.new_empty(self.r, n).uniform_(-bound, bound, generator=generator)
+            )
             self.b = nn.Parameter(weight.new_zeros(m, self.r))
         else:
             b, a = _principal(weight, self.r, self.factor)
@@ -124,7 +130,9 @@ class LoraLinear(nn.Module):
         """Return the settings for the layer's printed form."""
         kind = "" if self.lengths is None else ", magnitude=True"
         kind += f", dropout={self.dropout:g}" if self.dropout else ""
-        return f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
+        return (
+            f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
+        )
 
     def get_extra_state(self) -> torch.Tensor:
         """Return the factor of the update, for the state dict."""
@@ -151,7 +159,9 @@ class LoraLinear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map vectors (..., n) to (..., m)."""
         if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
-            raise ValueError(f"x must have shape (..., {self.in_features}), got shape {shape_of(x)}")
+            raise ValueError(
+                f"x must have shape (..., {self.in_features}), got shape {shape_of(x)}"
+            )
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
@@ -164,17 +174,21 @@ class LoraLinear(nn.Module):
 
     def update(self) -> torch.Tensor:
         """Return the change of the weight so far, (m, n); with ``magnitude`` it includes that of the lengths."""
-        return self._product() if self.lengths is None else self._exact_weight() - self.linear.weight
+        return (
+            self._product() if self.lengths is None else self._exact_weight() - self.linear.weight
+        )
 
     def merged(self) -> nn.Linear:
         """Return a new, plain linear layer that maps as this one does.
 
-        The sum is rounded to the type of the weight: changes too small for it are lost, and a sum too large for it is
-        refused.
+        The sum is rounded to the type of the weight: changes too small for it are lost, and a sum
+        too large for it is refused.
         """
         weight = self._rounded_weight().detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
-            refused = f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
+            refused = (
+                f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
+            )
             raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {refused}")
         return plain_linear(self.linear, weight, self.bias).requires_grad_()
 
@@ -206,11 +220,12 @@ class LoraLinear(nn.Module):
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
-    ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or "1.q_proj" for the second
-    layer alone, where ``*`` stands for anything, as in "1.*". Each must name an ``nn.Linear`` at least once. The name
-    of a model that is itself such a layer is "", and its adapter is returned. The options are those of `LoraLinear`.
-    Only the adapters learn from then on, earlier ones among them. A layer that stands in several places stays one. A
-    refusal changes nothing. `lora_state` saves the adapters alone, and `without_lora` switches them off.
+    ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or
+    "1.q_proj" for the second layer alone, where ``*`` stands for anything, as in "1.*". Each must
+    name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "", and
+    its adapter is returned. The options are those of `LoraLinear`. Only the adapters learn from
+    then on, earlier ones among them. A layer that stands in several places stays one. A refusal
+    changes nothing. `lora_state` saves the adapters alone, and `without_lora` switches them off.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
@@ -220,7 +235,9 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     Linear(in_features=32, out_features=16, bias=True)
     """
     adapted = {part.linear for part in modules_of(model, LoraLinear).values()}
-    linears = {name: part for name, part in modules_of(model, nn.Linear).items() if part not in adapted}
+    linears = {
+        name: part for name, part in modules_of(model, nn.Linear).items() if part not in adapted
+    }
     adapters: dict[nn.Module, LoraLinear] = {}
     try:
         chosen = names_ending_in(names, linears, _other_kinds(model))
@@ -242,13 +259,15 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
 def merge_lora(model: nn.Module) -> nn.Module:
     """Put the plain merged layer in the place of each `LoraLinear`, and return the model.
 
-    The state dict has its old names again. No weight learns until ``model.requires_grad_()``. What is merged cannot be
-    taken out again: to go on training the adapters, merge a copy, ``merge_lora(copy.deepcopy(model))``.
+    The state dict has its old names again. No weight learns until ``model.requires_grad_()``. What
+    is merged cannot be taken out again: to go on training the adapters, merge a copy,
+    ``merge_lora(copy.deepcopy(model))``.
 
-    A weight that another module uses too, such as a head that is tied to the embedding, is refused: merged it would
-    differ from the other's, and a state dict of both, loaded into a model that ties them, would lose one of the two.
-    With ``head`` the adapter, ``head.linear.weight = nn.Parameter(head.linear.weight.detach().clone())`` unties them;
-    so must whoever loads the result.
+    A weight that another module uses too, such as a head that is tied to the embedding, is refused:
+    merged it would differ from the other's, and a state dict of both, loaded into a model that ties
+    them, would lose one of the two. With ``head`` the adapter, ``head.linear.weight =
+    nn.Parameter(head.linear.weight.detach().clone())`` unties them; so must whoever loads the
+    result.
     """
     adapters = _adapters_of(model)
     users: dict[torch.Tensor, set[nn.Module]] = {}
@@ -258,7 +277,9 @@ def merge_lora(model: nn.Module) -> nn.Module:
     for name, part in adapters.items():
         if len(users.get(part.linear.weight, ())) > 1:
             way = "give the adapter's linear.weight a copy of it first"
-            raise ValueError(f"model must share no adapted weight with other layers, got {name!r} tied to one: {way}")
+            raise ValueError(
+                f"model must share no adapted weight with other layers, got {name!r} tied to one: {way}"
+            )
     merged: dict[nn.Module, nn.Module] = {
         part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
     }
@@ -270,7 +291,8 @@ def merge_lora(model: nn.Module) -> nn.Module:
 def without_lora(model: nn.Module) -> Iterator[nn.Module]:
     """Switch all adapters of a model off inside ``with``: each layer is the one that came in.
 
-    A copy made there, by ``copy.deepcopy``, is the model as it was before `inject_lora`, but for ``requires_grad``.
+    A copy made there, by ``copy.deepcopy``, is the model as it was before `inject_lora`, but for
+    ``requires_grad``.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.Sequential(torch.nn.Linear(8, 8)), "0", r=2)
@@ -289,7 +311,8 @@ def without_lora(model: nn.Module) -> Iterator[nn.Module]:
 def lora_state(model: nn.Module) -> dict[str, torch.Tensor]:
     """Return a copy of what adapters added to the state dict: their factors, lengths, starts, and strengths.
 
-    `load_lora` reads it, after ``torch.save`` and ``torch.load``, or whatever keeps a dictionary of tensors.
+    `load_lora` reads it, after ``torch.save`` and ``torch.load``, or whatever keeps a dictionary of
+    tensors.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.Sequential(torch.nn.Linear(8, 8)), "0", r=2, alpha=4)
@@ -299,22 +322,33 @@ def lora_state(model: nn.Module) -> dict[str, torch.Tensor]:
     owned = [f"{name}." if name else "" for name in _adapters_of(model)]
     state = model.state_dict()
     parts = ("a", "b", "lengths", "a_start", "b_start", "_extra_state")
-    return {key: state[key].clone() for name in owned for part in parts if (key := f"{name}{part}") in state}
+    return {
+        key: state[key].clone()
+        for name in owned
+        for part in parts
+        if (key := f"{name}{part}") in state
+    }
 
 
 def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     """Load what `lora_state` returned into a model with the same adapters, and return the model.
 
-    `inject_lora` makes them, with the ``names``, ``r``, ``init``, and ``magnitude`` of those that were saved; their
-    strength comes with the state. The weights beside them must be those with which the adapters were trained.
+    `inject_lora` makes them, with the ``names``, ``r``, ``init``, and ``magnitude`` of those that
+    were saved; their strength comes with the state. The weights beside them must be those with
+    which the adapters were trained.
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state must be what lora_state returns, got {type(state).__name__}")
-    shapes, wanted = ({key: tuple(part.shape) for key, part in each.items()} for each in (state, lora_state(model)))
+    shapes, wanted = (
+        {key: tuple(part.shape) for key, part in each.items()}
+        for each in (state, lora_state(model))
+    )
     for key in wanted | shapes:
         if (found := shapes.get(key, "nothing")) != (fits := wanted.get(key, "nothing")):
             way = "inject_lora with the options of the saved model makes one that fits"
-            raise ValueError(f"state must have the shapes of the adapters, got {found} for {fits} at {key}: {way}")
+            raise ValueError(
+                f"state must have the shapes of the adapters, got {found} for {fits} at {key}: {way}"
+            )
     model.load_state_dict(state, strict=False)
     return model
 
@@ -335,14 +369,22 @@ def plain_linear(linear: nn.Linear, weight: torch.Tensor, bias: nn.Parameter | N
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best approximation of rank r."""
     if not (weight.is_meta or bool(weight.isfinite().all())):
-        raise ValueError(f"linear.weight must be finite, got {float(weight[~weight.isfinite()][0])}")
+        raise ValueError(
+            f"linear.weight must be finite, got {float(weight[~weight.isfinite()][0])}"
+        )
     u, sigma, vt = torch.linalg.svd(weight, full_matrices=False)
     least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
-    if not (weight.is_meta or bool(sigma[r - 1] > least)):  # where both factors are zero, neither would learn
+    if not (
+        weight.is_meta or bool(sigma[r - 1] > least)
+    ):  # where both factors are zero, neither would learn
         largest = int((sigma > least).sum())
-        raise ValueError(f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}')
+        raise ValueError(
+            f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}'
+        )
     root = (sigma[:r] / factor).sqrt()
-    return (u[:, :r] * root).contiguous(), (root[:, None] * vt[:r]).contiguous()  # FSDP2 takes no other factors
+    return (u[:, :r] * root).contiguous(), (
+        root[:, None] * vt[:r]
+    ).contiguous()  # FSDP2 takes no other factors
 
 
 def names_ending_in(
@@ -355,12 +397,20 @@ def names_ending_in(
     wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
     if not all(isinstance(end, str) for end in wanted):
         raise TypeError(f"names must be a string or several, got {ends!r}")
-    matches = {end: [name for name in names if fnmatchcase(f".{name}", f"*.{end}")] for end in wanted}
+    matches = {
+        end: [name for name in names if fnmatchcase(f".{name}", f"*.{end}")] for end in wanted
+    }
     if missing := [end for end in wanted or [""] if not matches.get(end)]:
         known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
-        why = [words for name, words in (others or {}).items() if fnmatchcase(f".{name}", f"*.{missing[0]}")]
+        why = [
+            words
+            for name, words in (others or {}).items()
+            if fnmatchcase(f".{name}", f"*.{missing[0]}")
+        ]
         why = [': "*" takes them all'] if missing[0] == "all-linear" else why
-        raise ValueError(f"names must be ends of names of layers ({known}), got {missing[0]!r}{''.join(why[:1])}")
+        raise ValueError(
+            f"names must be ends of names of layers ({known}), got {missing[0]!r}{''.join(why[:1])}"
+        )
     return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
 
 
@@ -368,14 +418,20 @@ def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
     """Return the modules of a kind in a model, under every name that they have."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    return {name: part for name, part in model.named_modules(remove_duplicate=False) if isinstance(part, kind)}
+    return {
+        name: part
+        for name, part in model.named_modules(remove_duplicate=False)
+        if isinstance(part, kind)
+    }
 
 
 def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
     adapters = modules_of(model, LoraLinear)
     if not adapters:
         way = "inject_lora first, for a saved state with its options"
-        raise ValueError(f"model must hold a LoraLinear, got {type(model).__name__} without one: {way}")
+        raise ValueError(
+            f"model must hold a LoraLinear, got {type(model).__name__} without one: {way}"
+        )
     return adapters
 
 
@@ -386,8 +442,14 @@ def _other_kinds(model: nn.Module) -> dict[str, str]:
         if isinstance(part, LoraLinear):
             words[name] = ", which is a LoraLinear already: merge_lora first, or leave it out"
         elif not isinstance(part, nn.Linear):
-            weights = [f"{name}.{own}" for own, weight in part.named_parameters(recurse=False) if weight.ndim > 1]
-            words |= dict.fromkeys([name, *weights] if weights else [], f" of {type(part).__name__}: {PEFT}")
+            weights = [
+                f"{name}.{own}"
+                for own, weight in part.named_parameters(recurse=False)
+                if weight.ndim > 1
+            ]
+            words |= dict.fromkeys(
+                [name, *weights] if weights else [], f" of {type(part).__name__}: {PEFT}"
+            )
     return words
 
 

@@ -11,7 +11,8 @@ from lowrank_tutor.caches.configs import Model, Part
 
 GIB = 2**30
 SPLITS = ("tensor", "data", "tokens")
-# Bits of a weight: with fewer than 16, each 32 weights share a scale of 16 bits, as in the formats Q8_0 and Q4_0.
+# Bits of a weight: with fewer than 16, each 32 weights share a scale of 16 bits, as in the formats
+# Q8_0 and Q4_0.
 WEIGHT_BITS = {16: 16.0, 8: 8.5, 4: 4.5}
 CACHE_BITS = (16, 8, 4)  # without scales
 MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
@@ -20,8 +21,8 @@ MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
 class PublishedCache(NamedTuple):
     """What a published model keeps: numbers ``growing`` with each token, and ``fixed`` ones, of windows and states.
 
-    ``keeps`` says what that is, ``source`` where the configuration was read, ``checked`` on which day, and ``model`` is
-    what `serve` takes.
+    ``keeps`` says what that is, ``source`` where the configuration was read, ``checked`` on which
+    day, and ``model`` is what `serve` takes.
     """
 
     growing: int
@@ -35,8 +36,9 @@ class PublishedCache(NamedTuple):
 class Served(NamedTuple):
     """What fits: GiB of ``weights`` and of one chat's ``cache`` on a card, ``chats`` on all cards, and their speed.
 
-    ``tokens_per_second`` is a bound, of all chats together, each at its full length; ``lines`` are the four lines of
-    arithmetic, and a fifth if fields of the configuration may matter and were not read.
+    ``tokens_per_second`` is a bound, of all chats together, each at its full length; ``lines`` are
+    the four lines of arithmetic, and a fifth if fields of the configuration may matter and were not
+    read.
     """
 
     weights: float
@@ -49,20 +51,25 @@ class Served(NamedTuple):
 def published_caches() -> dict[str, PublishedCache]:
     """Count the caches of published models; ``checked`` says when each row was compared with its source.
 
-    A layer with a window stops growing when the window is full, and a state has its size from the start: both are
-    ``fixed``. A layer that stores a vector for ``every`` few tokens grows by that share of it.
+    A layer with a window stops growing when the window is full, and a state has its size from the
+    start: both are ``fixed``. A layer that stores a vector for ``every`` few tokens grows by that
+    share of it.
 
     >>> published_caches()["gpt-oss-120b"][:2]
     (18432, 2359296)
     """
-    rows = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8"))["rows"]
+    rows = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8"))[
+        "rows"
+    ]
     found = {}
     for row in rows:
         parts = tuple(row["layers"])
         growing = sum(stored(part, 2**20) - stored(part, 2**19) for part in parts) // 2**19
         fixed = sum(stored(part, 2**20) for part in parts if "state" in part or "window" in part)
         model = Model(parts, row["billions"], row["experts"], row["used"])
-        found[row["name"]] = PublishedCache(growing, fixed, row["keeps"], row["source"], row["checked"], model)
+        found[row["name"]] = PublishedCache(
+            growing, fixed, row["keeps"], row["source"], row["checked"], model
+        )
     return found
 
 
@@ -76,7 +83,11 @@ def stored(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
     if "groups" in part:  # split, at least one a card; latents and index keys are copied
         groups = math.ceil(part["groups"] / cards) if split == "tensor" else part["groups"]
         return part["layers"] * rows * groups * (part["width"] + part.get("value", part["width"]))
-    return part["layers"] * rows * (part["latent"] + part["rotary"] if "latent" in part else part["index"])
+    return (
+        part["layers"]
+        * rows
+        * (part["latent"] + part["rotary"] if "latent" in part else part["index"])
+    )
 
 
 def moved(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
@@ -92,7 +103,9 @@ def operations(part: Part, n: int) -> float:
         return 2.0 * moved(part, n)
     if "groups" in part:
         return 2 * part["heads"] / part["groups"] * moved(part, n)
-    twice = part["latent"] / (part["latent"] + part["rotary"]) if "latent" in part else 0  # a latent is key and value
+    twice = (
+        part["latent"] / (part["latent"] + part["rotary"]) if "latent" in part else 0
+    )  # a latent is key and value
     return 2 * part["heads"] * (1 + twice) * moved(part, n)
 
 
@@ -103,17 +116,20 @@ def serve(
 ) -> Served:  # fmt: skip
     """Count the chats of ``n`` tokens that fit on ``cards`` cards beside the weights, and bound their speed.
 
-    ``model`` is a name in `published_caches`, or what `read_config` returns, with its number of weights in
-    ``billions``. The server uses the ``share`` of a card's memory (its datasheet's gigabytes, of 10⁹ bytes), and needs
-    none of it for intermediate results. Weights with 8 or 4 bits also have scales (8.5 and 4.5 bits in all).
+    ``model`` is a name in `published_caches`, or what `read_config` returns, with its number of
+    weights in ``billions``. The server uses the ``share`` of a card's memory (its datasheet's
+    gigabytes, of 10⁹ bytes), and needs none of it for intermediate results. Weights with 8 or 4
+    bits also have scales (8.5 and 4.5 bits in all).
 
-    With ``split="tensor"`` all cards work on every chat: weights, groups, and the heads of states are split, at least
-    one group to a card; latents and index keys are copied. With ``"data"`` each card has chats of its own: experts are
-    split, and all other weights copied. ``"tokens"`` splits the weights like tensor, and each chat's tokens over the
-    cards. Each new token reads all weights that some chat uses (routers choose evenly, and chats independently), and
-    what it attends to. The bound is the larger of two times (`~lowrank_tutor.roofline`): bytes a card must read, and
-    operations it must do. Traffic between cards costs nothing here. One chat alone is bound by the time to read the
-    weights and its cache: with a ``share`` that leaves room for one chat, the speed is that chat's.
+    With ``split="tensor"`` all cards work on every chat: weights, groups, and the heads of states
+    are split, at least one group to a card; latents and index keys are copied. With ``"data"`` each
+    card has chats of its own: experts are split, and all other weights copied. ``"tokens"`` splits
+    the weights like tensor, and each chat's tokens over the cards. Each new token reads all weights
+    that some chat uses (routers choose evenly, and chats independently), and what it attends to.
+    The bound is the larger of two times (`~lowrank_tutor.roofline`): bytes a card must read, and
+    operations it must do. Traffic between cards costs nothing here. One chat alone is bound by the
+    time to read the weights and its cache: with a ``share`` that leaves room for one chat, the
+    speed is that chat's.
 
     >>> served = serve("DeepSeek-V3", "H200", cards=8, weight_bits=8)
     >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", cards=8).cache
@@ -123,18 +139,31 @@ def serve(
         table = published_caches()
         model = table[check_choice(model, "model", tuple(table))].model
     elif not isinstance(model, Model):
-        raise TypeError(f"model must be a name or what read_config returns, got {type(model).__name__}")
+        raise TypeError(
+            f"model must be a name or what read_config returns, got {type(model).__name__}"
+        )
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
-    for name, value, allowed in (("weight_bits", weight_bits, WEIGHT_BITS), ("cache_bits", cache_bits, CACHE_BITS)):
+    for name, value, allowed in (
+        ("weight_bits", weight_bits, WEIGHT_BITS),
+        ("cache_bits", cache_bits, CACHE_BITS),
+    ):
         if check_integer(value, name, 4) not in allowed:
             raise ValueError(f"{name} must be 16, 8 or 4, got {value}")
     total = model.billions if billions is None else billions
     if total is None:
-        raise ValueError("billions must be given, for a configuration does not count the weights, got None")
-    total = check_real(total, "billions", f"{model.experts:.2f} (its experts) or more", model.experts, MOST_BILLIONS)
+        raise ValueError(
+            "billions must be given, for a configuration does not count the weights, got None"
+        )
+    total = check_real(
+        total,
+        "billions",
+        f"{model.experts:.2f} (its experts) or more",
+        model.experts,
+        MOST_BILLIONS,
+    )
     return _count(model, card, cards, split, n, WEIGHT_BITS[weight_bits], cache_bits, share, total)
 
 
@@ -152,8 +181,13 @@ def _count(model: Model, card: Gpu, cards: int, split: str, n: int, weight_bits:
     if chats:
         used = 1 - (1 - model.used) ** chats  # the share of the experts that some chat needs
         weight_bytes = (on_card - model.experts / cards * (1 - used)) * 1e9 * weight_bits / 8
-        cache_bytes = fit * sum(moved(part, n, cards, split) for part in model.parts) * cache_bits / 8
-        work = chats * (2e9 * (others + model.experts * model.used) + sum(operations(part, n) for part in model.parts))
+        cache_bytes = (
+            fit * sum(moved(part, n, cards, split) for part in model.parts) * cache_bits / 8
+        )
+        work = chats * (
+            2e9 * (others + model.experts * model.used)
+            + sum(operations(part, n) for part in model.parts)
+        )
         moving, computing = (weight_bytes + cache_bytes) / card.bandwidth, work / cards / card.flops
         seconds = max(moving, computing)
         why = (

@@ -12,13 +12,14 @@ MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Approximate a gradient by rank r from a guess: $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$.
 
-    $C F$ is $G$ projected onto the columns of $C$, which are orthonormal; r is at most min(m, n). Repeated with the new
-    F this is subspace iteration. For a fixed G it tends to the best approximation, unless the guess has no part in one
-    of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727, which writes M, P
-    and Q for $G$, $C$ and $F^\top$, as the code does.
+    $C F$ is $G$ projected onto the columns of $C$, which are orthonormal; r is at most min(m, n).
+    Repeated with the new F this is subspace iteration. For a fixed G it tends to the best
+    approximation, unless the guess has no part in one of its directions. It is Algorithm 1 of
+    Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727, which writes M, P and Q for $G$, $C$ and
+    $F^\top$, as the code does.
 
-    From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step returned, come ``p``
-    (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.
+    From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step
+    returned, come ``p`` (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.
 
     >>> import torch
     >>> p, q = power_step(torch.diag(torch.tensor([2.0, 1.0])), torch.tensor([[1.0], [0.0]]))
@@ -30,7 +31,9 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     check_like("q", q, (m.shape[1], "r"), "m", m, f": for rank r pass torch.randn({m.shape[1]}, r)")
     r = q.shape[1]
     if not 1 <= r <= min(m.shape):
-        raise ValueError(f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}")
+        raise ValueError(
+            f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}"
+        )
     wide = torch.promote_types(m.dtype, torch.float32)
     matrix = m.to(wide)
     p = torch.linalg.qr(_unit(matrix) @ _unit(q.to(wide))).Q
@@ -41,11 +44,11 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
 def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     r"""Push all singular values of matrices ``x`` (..., m, n) toward 1 by matrix products: Muon's step.
 
-    From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It maps each singular
-    value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the singular vectors and the rank.
-    Muon's coefficients a, b and c do not converge to 1 but come near it fast (Jordan et al., 2024,
-    https://kellerjordan.github.io/posts/muon/). Zeros stay zeros. Optimizers also scale the step, by
-    $\sqrt{\max(1, m / n)}$ in PyTorch.
+    From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It
+    maps each singular value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the
+    singular vectors and the rank. Muon's coefficients a, b and c do not converge to 1 but come near
+    it fast (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/). Zeros stay zeros.
+    Optimizers also scale the step, by $\sqrt{\max(1, m / n)}$ in PyTorch.
 
     >>> import torch
     >>> newton_schulz(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).diagonal()

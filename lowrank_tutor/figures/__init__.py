@@ -1,15 +1,17 @@
 """Figures to take hold of, which compute in the reader's browser.
 
-A film (:func:`lowrank_tutor.kit.sliders.explore`) shows what Python drew beforehand. In an instrument anything can be
-dragged, and a reader's own data can come in. Each function returns an
-:class:`~lowrank_tutor.kit.canvas.Instrument`, which shows itself as the last line of a cell: one block of HTML that
-needs no kernel, no library and no network. Where no script runs, and in print, a picture of its first state stands
-there. An argument out of its range raises ``ValueError`` or ``TypeError``.
+A film (:func:`lowrank_tutor.kit.sliders.explore`) shows what Python drew beforehand. In an
+instrument anything can be dragged, and a reader's own data can come in. Each function returns an
+:class:`~lowrank_tutor.kit.canvas.Instrument`, which shows itself as the last line of a cell: one
+block of HTML that needs no kernel, no library and no network. Where no script runs, and in print, a
+picture of its first state stands there. An argument out of its range raises ``ValueError`` or
+``TypeError``.
 
-A figure is ``name.py`` (a function that chooses data, computes the first state with NumPy, and has the sentences that
-describe a state), ``name.js`` (one function that draws, with the labels of panels and controls; ``instrument.js`` of
-the kit says what it returns), and ``tests/figures/test_name.py``. What several figures share lies in ``parts``:
-``linalg.js`` and ``background.js`` compute, others draw.
+A figure is ``name.py`` (a function that chooses data, computes the first state with NumPy, and has
+the sentences that describe a state), ``name.js`` (one function that draws, with the labels of
+panels and controls; ``instrument.js`` of the kit says what it returns), and
+``tests/figures/test_name.py``. What several figures share lies in ``parts``: ``linalg.js`` and
+``background.js`` compute, others draw.
 """
 
 from lowrank_tutor._on_demand import needed

@@ -31,12 +31,14 @@ REMARKS = {
 def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "sum") -> Instrument:
     r"""Write pictures into a state one by one, and see what their keys read.
 
-    A key is a random direction of length 1, a value a picture less the mean of all. The *sum* adds :math:`k v^\top`;
-    the *delta rule* adds :math:`k (v - S^\top k)^\top`; the *best state* solves :math:`K S = V` by least squares; a
-    *cache* keeps all. A picture is given back if what its key reads is nearer to it than to any other one written.
+    A key is a random direction of length 1, a value a picture less the mean of all. The *sum* adds
+    :math:`k v^\top`; the *delta rule* adds :math:`k (v - S^\top k)^\top`; the *best state* solves
+    :math:`K S = V` by least squares; a *cache* keeps all. A picture is given back if what its key
+    reads is nearer to it than to any other one written.
 
-    State ``written``, ``d`` and ``method``; numbers ``given_back``, ``error`` (of what is read, relative to the
-    values), ``kept`` (how many numbers are kept) and ``holds`` (how many keys and pictures these would hold).
+    State ``written``, ``d`` and ``method``; numbers ``given_back``, ``error`` (of what is read,
+    relative to the values), ``kept`` (how many numbers are kept) and ``holds`` (how many keys and
+    pictures these would hold).
 
     Parameters
     ----------
@@ -96,7 +98,10 @@ def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Flo
 
 def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> dict[str, float]:
     """Return how many pictures are given back, the error, and how many numbers are kept."""
-    values, kept = grays[:written] - grays.mean(axis=0), (written * (d + SIDE**2) if method == "cache" else d * SIDE**2)
+    values, kept = (
+        grays[:written] - grays.mean(axis=0),
+        (written * (d + SIDE**2) if method == "cache" else d * SIDE**2),
+    )
     return {
         "given_back": int(_nearest(read, grays).sum()),
         "error": float(np.linalg.norm(read - grays[:written]) / np.linalg.norm(values)),

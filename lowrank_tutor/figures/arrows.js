@@ -3,7 +3,10 @@ const arrows = ({ place, data, move }) => {
   const { form, reach } = data;
   const ellipse = form === "ellipse";
   const TURN = Math.PI / 180;
-  let state = null, svd = null, eigen = false, clear = () => {};
+  let state = null,
+    svd = null,
+    eigen = false,
+    clear = () => {};
   const times = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
   const onCircle = (theta) => [Math.cos(theta), Math.sin(theta)];
   const { dot, scaled, written } = vectors;
@@ -16,13 +19,22 @@ const arrows = ({ place, data, move }) => {
   // What there is to see
   const panels = controls.box(place, ellipse ? "panels" : "panels single"); // one picture stands in the middle
   const square = { width: 288, height: 288, margin: [8, 8, 8, 8] };
-  const plane = (label, options) => stage.panel(controls.titled(panels, label), { label, ...options });
+  const plane = (label, options) =>
+    stage.panel(controls.titled(panels, label), { label, ...options });
   const inputs = ellipse && plane("inputs of length 1: drag x", { ...square, ...box(1.35) });
   const sums = "all x₁a₁ + x₂a₂ with x₁² + x₂² ≤ 1: drag the tips";
-  const outputs = plane(ellipse ? "their outputs Ax: drag the columns" : sums, { ...square, ...box(reach) });
-  const curve = ellipse && plane("length of Ax for each direction of x", {
-    height: 170, margin: [10, 20, 34, 34], x: [0, 180], y: [0, reach],
+  const outputs = plane(ellipse ? "their outputs Ax: drag the columns" : sums, {
+    ...square,
+    ...box(reach),
   });
+  const curve =
+    ellipse &&
+    plane("length of Ax for each direction of x", {
+      height: 170,
+      margin: [10, 20, 34, 34],
+      x: [0, 180],
+      y: [0, reach],
+    });
   const side = controls.box(panels);
   const matrix = side.appendChild(controls.element("p", { class: "matrix" }));
 
@@ -33,16 +45,19 @@ const arrows = ({ place, data, move }) => {
     const [p, q] = scaled([x, y], 1 / Math.max(1, far)).map(grid);
     move({ a: [0, 1].map((i) => [0, 1].map((l) => (l === j ? [p, q][i] : state.a[i][l]))) });
   };
-  [0, 1].forEach((j) => outputs.handle("column " + j, {
-    label: "tip of the " + ["first", "second"][j] + " column", color: ["teal", "violet"][j],
-    drag: (point) => put(j, outputs.snap(point, onLine(j, point))),
-    step: (dx, dy) => put(j, [column(j)[0] + dx / 10, column(j)[1] + dy / 10]),
-  }));
+  [0, 1].forEach((j) =>
+    outputs.handle("column " + j, {
+      label: "tip of the " + ["first", "second"][j] + " column",
+      color: ["teal", "violet"][j],
+      drag: (point) => put(j, outputs.snap(point, onLine(j, point))),
+      step: (dx, dy) => put(j, [column(j)[0] + dx / 10, column(j)[1] + dy / 10]),
+    }),
+  );
   /** A direction that is half a degree from a singular one is taken for it. */
   const near = (theta) => {
     if (svd.s[0] - svd.s[1] < 0.01 * svd.s[0]) return theta; // every direction is one
     const [x, y] = [svd.v[0][0], svd.v[1][0]];
-    const right = [0, 1, 2, 3].map((quarter) => angle([x, y]) + quarter * Math.PI / 2);
+    const right = [0, 1, 2, 3].map((quarter) => angle([x, y]) + (quarter * Math.PI) / 2);
     const off = right.map((one) => Math.atan2(Math.sin(one - theta), Math.cos(one - theta)));
     const least = off.reduce((best, one) => (Math.abs(one) < Math.abs(best) ? one : best), 9);
     return Math.abs(least) <= 0.75 * TURN ? theta + least : theta;
@@ -50,17 +65,29 @@ const arrows = ({ place, data, move }) => {
   const turn = (theta) => move({ theta: near(Math.atan2(Math.sin(theta), Math.cos(theta))) });
   /** The place on the line of the other column that is nearest: there the rank is 1. */
   const onLine = (j, [x, y]) => {
-    const [p, q] = column(1 - j), share = (p * x + q * y) / (p * p + q * q || 1);
+    const [p, q] = column(1 - j),
+      share = (p * x + q * y) / (p * p + q * q || 1);
     const [a, b] = [share * p, share * q].map(grid);
     return Math.abs(a * q - b * p) < 1e-9 ? [[a, b]] : [];
   };
   const byKeys = {
-    step: (dx, dy) => turn(state.theta + (dx + dy) * TURN), large: 15,
+    step: (dx, dy) => turn(state.theta + (dx + dy) * TURN),
+    large: 15,
     end: (which) => turn(which < 0 ? 0 : Math.PI / 2),
   };
   if (ellipse) {
-    inputs.handle("x", { label: "input x of length 1", color: "ink", drag: (point) => turn(angle(point)), ...byKeys });
-    curve.handle("angle", { label: "direction of x", color: "ink", drag: ([x]) => turn(x * TURN), ...byKeys });
+    inputs.handle("x", {
+      label: "input x of length 1",
+      color: "ink",
+      drag: (point) => turn(angle(point)),
+      ...byKeys,
+    });
+    curve.handle("angle", {
+      label: "direction of x",
+      color: "ink",
+      drag: ([x]) => turn(x * TURN),
+      ...byKeys,
+    });
     curve.grab("angle");
     const show = (on) => {
       eigen = on;
@@ -74,7 +101,8 @@ const arrows = ({ place, data, move }) => {
   // What is drawn
   const across = (panel, name, direction, length, look) =>
     panel.line(name, [scaled(direction, -length), scaled(direction, length)], look);
-  const corner = (p, q, size) => { // the mark of a right angle between p and q
+  const corner = (p, q, size) => {
+    // the mark of a right angle between p and q
     const [e, f] = [p, q].map((one) => scaled(one, size / (Math.hypot(...one) || 1)));
     return [e, [e[0] + f[0], e[1] + f[1]], f];
   };
@@ -84,15 +112,24 @@ const arrows = ({ place, data, move }) => {
   };
   /** The images of x and of its perpendicular. */
   const both = () => [0, Math.PI / 2].map((more) => times(state.a, onCircle(state.theta + more)));
-  const drawHalves = (reached) => [0, 1].forEach((i) => {
-    const [x, y] = svd.u.map((row) => row[i]), up = y < 0 ? -1 : 1; // a sign of its own would let it jump
-    const tip = scaled([x, y], up * svd.s[i]), [a, b] = scaled([x, y], up * (svd.s[i] + 14 * reached / 136)); // pixels
-    outputs.line("half " + i, [[0, 0], tip], "ink dashed");
-    outputs.text("name of half " + i, [a, b - 4 * reached / 136], ["\u03c3\u2081", "\u03c3\u2082"][i], "ink middle");
-    ["half ", "name of half "].forEach((name) => outputs.hide(name + i, svd.s[i] < reached / 50));
-  });
+  const drawHalves = (reached) =>
+    [0, 1].forEach((i) => {
+      const [x, y] = svd.u.map((row) => row[i]),
+        up = y < 0 ? -1 : 1; // a sign of its own would let it jump
+      const tip = scaled([x, y], up * svd.s[i]),
+        [a, b] = scaled([x, y], up * (svd.s[i] + (14 * reached) / 136)); // pixels
+      outputs.line("half " + i, [[0, 0], tip], "ink dashed");
+      outputs.text(
+        "name of half " + i,
+        [a, b - (4 * reached) / 136],
+        ["\u03c3\u2081", "\u03c3\u2082"][i],
+        "ink middle",
+      );
+      ["half ", "name of half "].forEach((name) => outputs.hide(name + i, svd.s[i] < reached / 50));
+    });
   const drawTurn = (reached) => {
-    const x = onCircle(state.theta), other = [-x[1], x[0]];
+    const x = onCircle(state.theta),
+      other = [-x[1], x[0]];
     const [image, second] = both();
     inputs.line("circle", around, "gray");
     inputs.arrow("other", [0, 0], other, "ink thin dashed");
@@ -101,35 +138,65 @@ const arrows = ({ place, data, move }) => {
     inputs.text("name", scaled(x, 0.55), "x", "ink");
     outputs.arrow("second", [0, 0], second, "ink thin dashed");
     outputs.arrow("image", [0, 0], image, "ink");
-    const [dx, dy] = scaled(image, 22 * reached / 136 / (Math.hypot(...image) || 1)); // 22 pixels, off the ring of a column
-    outputs.text("name", [image[0] + dx, image[1] + dy - 4 * reached / 136], "Ax", "ink middle");
+    const [dx, dy] = scaled(image, (22 * reached) / 136 / (Math.hypot(...image) || 1)); // 22 pixels, off the ring of a column
+    outputs.text("name", [image[0] + dx, image[1] + dy - (4 * reached) / 136], "Ax", "ink middle");
     outputs.line("corner", corner(image, second, 0.08 * reached), "ink");
     outputs.hide("corner", !isRight(image, second));
     const half = Array.from({ length: 91 }, (_, i) => 2 * i);
-    const lengths = half.map((turned) => [turned, Math.hypot(...times(state.a, onCircle(turned * TURN)))]);
+    const lengths = half.map((turned) => [
+      turned,
+      Math.hypot(...times(state.a, onCircle(turned * TURN))),
+    ]);
     curve.resize({ y: [0, reached] });
-    const [largest, least] = svd.s, apart = Math.min(least, largest - least) > reached / 12; // or one name hides another
-    const format = (value, axis) => (axis === "x" || !value ? String(value) : value === largest ? "σ₁" : "σ₂");
+    const [largest, least] = svd.s,
+      apart = Math.min(least, largest - least) > reached / 12; // or one name hides another
+    const format = (value, axis) =>
+      axis === "x" || !value ? String(value) : value === largest ? "σ₁" : "σ₂";
     const ticks = [0, ...(apart ? [least] : []), ...(largest ? [largest] : [])];
     curve.axes({ x: [0, 45, 90, 135, 180], y: ticks, xTitle: "direction of x in degrees", format });
     curve.line("lengths", lengths, "ink");
-    const at = ((state.theta / TURN) % 180 + 180) % 180;
+    const at = (((state.theta / TURN) % 180) + 180) % 180;
     const long = Math.hypot(...image);
-    curve.line("down", [[at, 0], [at, long]], "ink thin dotted");
-    inputs.place("x", x, { value: degrees(state.theta), min: 0, max: 360, text: degrees(state.theta) + " degrees" });
-    curve.place("angle", [at, long], { value: Math.round(at), min: 0, max: 180, text: Math.round(at) + " degrees" });
+    curve.line(
+      "down",
+      [
+        [at, 0],
+        [at, long],
+      ],
+      "ink thin dotted",
+    );
+    inputs.place("x", x, {
+      value: degrees(state.theta),
+      min: 0,
+      max: 360,
+      text: degrees(state.theta) + " degrees",
+    });
+    curve.place("angle", [at, long], {
+      value: Math.round(at),
+      min: 0,
+      max: 180,
+      text: Math.round(at) + " degrees",
+    });
   };
   const drawEigen = (reached) => {
     const [[a, b], [c, d]] = state.a;
-    const half = (a + d) / 2, root = half * half - (a * d - b * c);
+    const half = (a + d) / 2,
+      root = half * half - (a * d - b * c);
     const values = root < 0 ? [] : [half + Math.sqrt(root), half - Math.sqrt(root)];
     [0, 1].forEach((i) => {
       const value = values[i];
       // (A - value I) x = 0: x is perpendicular to both rows of A - value I, so to the longer one
-      const rows = [[a - value, b], [c, d - value]].sort((p, q) => Math.hypot(...q) - Math.hypot(...p));
-      const direction = Math.hypot(...rows[0]) > 1e-12 ? onCircle(angle([-rows[0][1], rows[0][0]])) : [1 - i, i];
+      const rows = [
+        [a - value, b],
+        [c, d - value],
+      ].sort((p, q) => Math.hypot(...q) - Math.hypot(...p));
+      const direction =
+        Math.hypot(...rows[0]) > 1e-12 ? onCircle(angle([-rows[0][1], rows[0][0]])) : [1 - i, i];
       const seen = eigen && value !== undefined;
-      [[inputs, 1.3], [outputs, 0.97 * reached]].forEach(([panel, length]) => {
+      [
+        [inputs, 1.3],
+        [outputs, 0.97 * reached],
+      ].forEach(([panel, length]) => {
         if (seen) across(panel, "eigen" + i, direction, length, "ink thin dashed eigen");
         panel.hide("eigen" + i, !seen);
       });
@@ -144,17 +211,35 @@ const arrows = ({ place, data, move }) => {
     outputs.resize(box(reached));
     outputs.axes({});
     vectors.axes(outputs, reached);
-    outputs.area("ellipse", around.map((point) => times(state.a, point)), "gray");
-    outputs.line("edge", around.map((point) => times(state.a, point)), "gray");
+    outputs.area(
+      "ellipse",
+      around.map((point) => times(state.a, point)),
+      "gray",
+    );
+    outputs.line(
+      "edge",
+      around.map((point) => times(state.a, point)),
+      "gray",
+    );
     [0, 1].forEach((j) => {
-      const tip = column(j), color = ["teal", "violet"][j];
+      const tip = column(j),
+        color = ["teal", "violet"][j];
       outputs.arrow("column " + j, [0, 0], tip, color);
       outputs.text("name " + j, scaled(tip, 0.55), ["a\u2081", "a\u2082"][j], color);
-      outputs.place("column " + j, tip, { value: tip[0], min: -reach, max: reach, text: written(tip, ".2f") });
+      outputs.place("column " + j, tip, {
+        value: tip[0],
+        min: -reach,
+        max: reach,
+        text: written(tip, ".2f"),
+      });
     });
     if (!ellipse) drawHalves(reached);
-    const entry = (value, j) => controls.element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));
-    matrix.replaceChildren("A = ", controls.element("span", {}, ...state.a.flatMap((row) => row.map(entry))));
+    const entry = (value, j) =>
+      controls.element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));
+    matrix.replaceChildren(
+      "A = ",
+      controls.element("span", {}, ...state.a.flatMap((row) => row.map(entry))),
+    );
     if (ellipse) {
       drawTurn(reached);
       drawEigen(reached);
@@ -166,7 +251,10 @@ const arrows = ({ place, data, move }) => {
   return {
     clean: ({ a, theta }) => {
       if (!Array.isArray(a) || a.length !== 2) check.fail("a", "two rows", a);
-      return { a: a.map((row) => check.list("a", row, 2, -100, 100)), theta: check.number("theta", theta, -100, 100) };
+      return {
+        a: a.map((row) => check.list("a", row, 2, -100, 100)),
+        theta: check.number("theta", theta, -100, 100),
+      };
     },
     draw: (wished) => {
       state = wished;
@@ -179,7 +267,9 @@ const arrows = ({ place, data, move }) => {
       return ellipse && svd.s[0] - svd.s[1] > 0.01 * svd.s[0] && isRight(...both()) ? "length" : "";
     },
     numbers: () => ({
-      sigma_1: svd.s[0], sigma_2: svd.s[1], rank: rank(),
+      sigma_1: svd.s[0],
+      sigma_2: svd.s[1],
+      rank: rank(),
       ...(ellipse ? { length: Math.hypot(...times(state.a, onCircle(state.theta))) } : {}),
     }),
     table: () => ({ a: state.a }),
@@ -189,7 +279,11 @@ const arrows = ({ place, data, move }) => {
       if (rank() < 2) return [rank() ? "flat" : "zero"];
       if (!ellipse || svd.s[0] - svd.s[1] < 0.01 * svd.s[0]) return [];
       const length = Math.hypot(...times(state.a, onCircle(state.theta)));
-      return length > 0.9999 * svd.s[0] ? ["longest"] : length < 1.0001 * svd.s[1] ? ["shortest"] : [];
+      return length > 0.9999 * svd.s[0]
+        ? ["longest"]
+        : length < 1.0001 * svd.s[1]
+          ? ["shortest"]
+          : [];
     },
   };
 };

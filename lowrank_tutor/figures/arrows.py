@@ -53,17 +53,18 @@ CAPTIONS = {
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrument:
     r"""Show a matrix whose columns can be dragged, and a unit vector $x = (\cos\theta, \sin\theta)$.
 
-    State ``a`` and ``theta`` (in radians); numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an ellipse, ``length``
-    ($\|Ax\|$).
+    State ``a`` and ``theta`` (in radians); numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an
+    ellipse, ``length`` ($\|Ax\|$).
 
     Parameters
     ----------
     a : array_like, shape (2, 2)
         The matrix at first; entries of a size up to 100.
     form : str
-        ``"ellipse"`` shows the unit circle beside its image, and $\|Ax\|$ over the angle. It marks the right angle if
-        the images of x and of its perpendicular form one, and eigenvectors on request. ``"rank"`` shows the columns,
-        and the ellipse of their sums with its half-axes, which falls flat if both columns lie on one line.
+        ``"ellipse"`` shows the unit circle beside its image, and $\|Ax\|$ over the angle. It marks
+        the right angle if the images of x and of its perpendicular form one, and eigenvectors on
+        request. ``"rank"`` shows the columns, and the ellipse of their sums with its half-axes,
+        which falls flat if both columns lie on one line.
 
     Examples
     --------
@@ -75,7 +76,9 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrum
         raise ValueError(f"a must be 2 by 2 with entries of a size up to {LIMIT}, got {a!r}")
     check_choice(form, "form", tuple(FORMS))
     (longest, shortest), turns = np.linalg.svd(matrix, compute_uv=False), form == "ellipse"
-    far = max(1.2 * longest, np.linalg.norm(matrix, axis=0).max() / 0.7)  # the columns are in reach, too
+    far = max(
+        1.2 * longest, np.linalg.norm(matrix, axis=0).max() / 0.7
+    )  # the columns are in reach, too
     return figure(
         name="arrows",
         parts=("linalg", "vectors"),
@@ -103,7 +106,9 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrum
 
 def _draw(a: Floats, *axes: Axes) -> None:
     """Draw the ellipse beside the circle of the inputs, or in a single panel with its half-axes."""
-    panels = [(a, "")] if len(axes) == 1 else [(np.eye(2), "inputs of length 1"), (a, "their outputs")]
+    panels = (
+        [(a, "")] if len(axes) == 1 else [(np.eye(2), "inputs of length 1"), (a, "their outputs")]
+    )
     angles = np.linspace(0, 2 * np.pi, 200)
     for ax, (table, title) in zip(axes, panels, strict=True):
         ax.plot(*(table @ [np.cos(angles), np.sin(angles)]), color=GRAY)

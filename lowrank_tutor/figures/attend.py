@@ -26,12 +26,12 @@ CAPTION = (
 def attend(word: str = "slept") -> Instrument:
     r"""Show what one word of a sentence gets by attention, and let readers turn its query.
 
-    The word with the query $q$ gives the words the weights $p = \operatorname{softmax}(K q / \sqrt 2)$, and gets
-    $V^\top p$, the average of their values. Springs from all values, each as stiff as its weight, hold a dot at that
-    place.
+    The word with the query $q$ gives the words the weights $p = \operatorname{softmax}(K q / \sqrt
+    2)$, and gets $V^\top p$, the average of their values. Springs from all values, each as stiff as
+    its weight, hold a dot at that place.
 
-    State ``row`` (the word, counted from 0), ``query`` and ``sharpness``; numbers ``share`` (the largest weight),
-    ``creature`` and ``happens`` (what the word gets).
+    State ``row`` (the word, counted from 0), ``query`` and ``sharpness``; numbers ``share`` (the
+    largest weight), ``creature`` and ``happens`` (what the word gets).
 
     Parameters
     ----------
@@ -77,8 +77,13 @@ def _pair(point: Floats) -> str:
     return "({:.1f}, {:.1f})".format(*point)
 
 
-def _draw(keys: Floats, values: Floats, query: Floats, weights: Floats, left: Axes, right: Axes) -> None:
-    for ax, points, title in ((left, keys, "keys and the query"), (right, values, "values and the output")):
+def _draw(
+    keys: Floats, values: Floats, query: Floats, weights: Floats, left: Axes, right: Axes
+) -> None:
+    for ax, points, title in (
+        (left, keys, "keys and the query"),
+        (right, values, "values and the output"),
+    ):
         ax.plot(*points.T, "o", color=GRAY)
         for word, place in zip(WORDS, points, strict=True):
             ax.annotate(word, place, xytext=(4, 4), textcoords="offset points")
@@ -86,5 +91,7 @@ def _draw(keys: Floats, values: Floats, query: Floats, weights: Floats, left: Ax
     left.plot(*query, "")  # within the limits
     arrow(left, query, color=INK)
     for value, weight in zip(values, weights, strict=True):
-        right.plot(*zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight)
+        right.plot(
+            *zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight
+        )
     right.plot(*(weights @ values), "o", color=INK, markersize=9)

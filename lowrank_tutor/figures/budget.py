@@ -49,21 +49,22 @@ def budget(
 ) -> Instrument:
     """Let readers look for the least cache with which the model of :mod:`lowrank_tutor.storyteller` answers 95%.
 
-    State: the arguments; numbers ``bytes``, of the cache of a story of 48 words, ``answered``, the share of right
-    answers in 60 stories, and ``job_...``, the shares by job. The least bytes that a reader found are handed to the
-    page (event ``best``), which may keep them.
+    State: the arguments; numbers ``bytes``, of the cache of a story of 48 words, ``answered``, the
+    share of right answers in 60 stories, and ``job_...``, the shares by job. The least bytes that a
+    reader found are handed to the page (event ``best``), which may keep them.
 
     Parameters
     ----------
     first, second : int
-        How many of the newest words a word sees in the first and in the second layer, one of ``SETTINGS``; 0 for all.
+        How many of the newest words a word sees in the first and in the second layer, one of
+        ``SETTINGS``; 0 for all.
     rank : int
         Numbers in a key, the rank of each head's scores.
     bits : int
         Bits for each number of a key or a value.
     latents : int
-        Numbers kept of a word in each layer, from which all its keys and values follow, in 16 bits; 0 keeps keys and
-        values themselves. With latents, ``rank`` and ``bits`` have no effect.
+        Numbers kept of a word in each layer, from which all its keys and values follow, in 16 bits;
+        0 keeps keys and values themselves. With latents, ``rank`` and ``bits`` have no effect.
     heads : sequence of int
         1 for each of the eight heads that is kept, and 0 for one that reads nothing.
 
@@ -72,7 +73,13 @@ def budget(
     >>> budget().numbers["bytes"], budget(bits=4, rank=8).numbers["bytes"]
     (24576, 7680)
     """
-    state: dict[str, Any] = {"first": first, "second": second, "rank": rank, "bits": bits, "latents": latents}
+    state: dict[str, Any] = {
+        "first": first,
+        "second": second,
+        "rank": rank,
+        "bits": bits,
+        "latents": latents,
+    }
     for name, value in state.items():
         one_of(name, value, SETTINGS[name])
     if len(heads) != 8 or not {*heads} <= {0, 1}:
@@ -91,7 +98,10 @@ def budget(
             "goal": GOAL,
             "long": WORDS_OF_A_STORY,
             "jobs": model.JOBS,
-            "stories": [[" ".join(map(str, model.encode(story.words))), _asked(story)] for story in counted_stories()],
+            "stories": [
+                [" ".join(map(str, model.encode(story.words))), _asked(story)]
+                for story in counted_stories()
+            ],
         },
         picture=still(bars, right, size=(6.4, 2.4)),
         readouts={
@@ -105,13 +115,21 @@ def budget(
 
 def bars(right: dict[str, float], ax: Axes) -> None:
     """Draw the shares of right answers by job."""
-    ax.barh(model.JOBS[::-1], [right[f"job_{job.replace(' ', '_')}"] for job in model.JOBS[::-1]], color=TEAL)
+    ax.barh(
+        model.JOBS[::-1],
+        [right[f"job_{job.replace(' ', '_')}"] for job in model.JOBS[::-1]],
+        color=TEAL,
+    )
     ax.set(xlim=(0, 1), title="right answers by job")
 
 
 def counted_stories() -> list[model.Story]:
     """Return 60 stories of at most 48 words."""
-    drawn = (story for seed in range(60) for story in model.stories(4, facts=2 + seed % 3, rng=3_000_000 + seed))
+    drawn = (
+        story
+        for seed in range(60)
+        for story in model.stories(4, facts=2 + seed % 3, rng=3_000_000 + seed)
+    )
     return [story for story in drawn if len(story.words) <= WORDS_OF_A_STORY][:STORIES]
 
 
@@ -120,8 +138,12 @@ def cache_bytes(state: dict[str, Any]) -> int:
     total = 0
     for layer, window in enumerate((state["first"], state["second"])):
         words, kept = window or WORDS_OF_A_STORY, sum(state["heads"][4 * layer : 4 * layer + 4])
-        steps = 0 if state["bits"] == 16 else 2 * 2 * 16  # the least number and the step of a key and of a value
-        of_a_word = 16 * state["latents"] * (kept > 0) or kept * ((state["rank"] + 16) * state["bits"] + steps)
+        steps = (
+            0 if state["bits"] == 16 else 2 * 2 * 16
+        )  # the least number and the step of a key and of a value
+        of_a_word = 16 * state["latents"] * (kept > 0) or kept * (
+            (state["rank"] + 16) * state["bits"] + steps
+        )
         total += words * of_a_word
     return total // 8
 
@@ -138,10 +160,15 @@ def shares(state: dict[str, Any], told: list[model.Story]) -> dict[str, float]:
         _cut(window, bits, state["heads"][4 * i : 4 * i + 4])
         for i, window in enumerate((state["first"], state["second"]))
     ]
-    right = model.grade(lambda ids, attend: model.forward(ids, attend=attend, weights=weights), told, attend=cuts)
+    right = model.grade(
+        lambda ids, attend: model.forward(ids, attend=attend, weights=weights), told, attend=cuts
+    )
     asked = {job: sum(story.jobs.count(job) for story in told) for job in right}
     answered = sum(right[job] * asked[job] for job in right) / sum(asked.values())
-    return {"answered": answered, **{f"job_{job.replace(' ', '_')}": share for job, share in right.items()}}
+    return {
+        "answered": answered,
+        **{f"job_{job.replace(' ', '_')}": share for job, share in right.items()},
+    }
 
 
 def _cut(window: int, bits: int, heads: list[int]) -> model.Cut:
@@ -161,7 +188,11 @@ def _asked(story: model.Story) -> list[list[int]]:
     questions = []
     for i, job in enumerate(story.jobs):
         if job:
-            kinds = [kind for kind in ("do", "does") if job == "agreement" and story.words[i] in model.KINDS[kind]]
+            kinds = [
+                kind
+                for kind in ("do", "does")
+                if job == "agreement" and story.words[i] in model.KINDS[kind]
+            ]
             right = model.KINDS[kinds[0]] if kinds else story.words[i : i + 1]
             questions.append([i, model.JOBS.index(job), *model.encode(list(right))])
     return questions

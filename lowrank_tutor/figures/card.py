@@ -14,9 +14,7 @@ from lowrank_tutor.kit.charts.style import GRAY, TEAL
 
 STEP, MOST = 2**10, 2**20  # tokens
 CARDS = 16
-SAY = (
-    "{name} on {cards} {gpu} card{plural}: {weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
-)
+SAY = "{name} on {cards} {gpu} card{plural}: {weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
 REMARKS = {
     "fits": "Chats of {n:,} tokens that fit: {chats:,}, at most {each:,} tokens a second for each.",
     "full": "No chat of {n:,} tokens fits.",
@@ -31,10 +29,11 @@ def card(
 ) -> Instrument:  # fmt: skip
     """Fill a graphics card with weights and chats, as `lowrank_tutor.caches.serve` counts them.
 
-    The reader chooses another model of `lowrank_tutor.caches.published_caches` or pastes a ``config.json`` (state
-    ``pasted``, with ``billions`` of weights), and changes every argument and the ``share`` of a card that the server
-    uses, in percent, 92 at first. ``cards`` is at most 16, ``n`` a multiple of 1,024 up to 2**20. The numbers are
-    ``weights`` and ``cache``, GiB on a card, ``chats``, and ``speed``, tokens a second of all chats together.
+    The reader chooses another model of `lowrank_tutor.caches.published_caches` or pastes a
+    ``config.json`` (state ``pasted``, with ``billions`` of weights), and changes every argument and
+    the ``share`` of a card that the server uses, in percent, 92 at first. ``cards`` is at most 16,
+    ``n`` a multiple of 1,024 up to 2**20. The numbers are ``weights`` and ``cache``, GiB on a card,
+    ``chats``, and ``speed``, tokens a second of all chats together.
 
     Examples
     --------
@@ -50,8 +49,13 @@ def card(
     }  # fmt: skip
     if n % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
-    served = serve(model, gpu, cards=cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits)
-    speed, each = round(served.tokens_per_second), int(served.tokens_per_second // max(1, served.chats))
+    served = serve(
+        model, gpu, cards=cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits
+    )
+    speed, each = (
+        round(served.tokens_per_second),
+        int(served.tokens_per_second // max(1, served.chats)),
+    )
     return figure(
         name="card",
         state=state,
@@ -69,12 +73,31 @@ def card(
 
 def _data() -> dict[str, Any]:
     """Return the tables that the script needs: models, cards, kinds of layers, and names of fields."""
-    names = ("GROUPS", "EVERY", "INDEXED", "NEWEST", "COMPRESSED", "STATE", "STATES", "NOTHING", "RATIOS", "PATTERN")
+    names = (
+        "GROUPS",
+        "EVERY",
+        "INDEXED",
+        "NEWEST",
+        "COMPRESSED",
+        "STATE",
+        "STATES",
+        "NOTHING",
+        "RATIOS",
+        "PATTERN",
+    )
     kinds = {name.lower(): getattr(configs, name) for name in names}
     models = {name: row.model._asdict() for name, row in published_caches().items()}
     gpus = {name: (gpu.memory, gpu.bandwidth, gpu.flops) for name, gpu in GPUS.items()}
     fields = {"matters": configs.MATTERS.pattern, "harmless": configs.HARMLESS.pattern}
-    return {"models": models, "gpus": gpus, "kinds": kinds, "cards": CARDS, "step": STEP, "tokens": MOST, **fields}
+    return {
+        "models": models,
+        "gpus": gpus,
+        "kinds": kinds,
+        "cards": CARDS,
+        "step": STEP,
+        "tokens": MOST,
+        **fields,
+    }
 
 
 def _draw(weights: float, cache: float, chats: int, memory: float, ax: Axes) -> None:

@@ -28,8 +28,9 @@ REMARKS = {
 def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
     """Show a cloud of 120 random points that can be dragged, and its first direction with and without centering.
 
-    State ``center``; numbers ``apart`` (the angle between the two directions, in degrees), ``share_pca`` (the explained
-    variance ratio of the first axis) and ``share_raw`` (the same without centering).
+    State ``center``; numbers ``apart`` (the angle between the two directions, in degrees),
+    ``share_pca`` (the explained variance ratio of the first axis) and ``share_raw`` (the same
+    without centering).
 
     Parameters
     ----------
@@ -62,7 +63,11 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
 def _numbers(points: Floats) -> dict[str, float]:
     (pca, share_pca), (raw, share_raw) = _first(points - points.mean(axis=0)), _first(points)
     across, along = abs(pca[0] * raw[1] - pca[1] * raw[0]), abs(pca @ raw)
-    return {"apart": float(np.degrees(np.arctan2(across, along))), "share_pca": share_pca, "share_raw": share_raw}
+    return {
+        "apart": float(np.degrees(np.arctan2(across, along))),
+        "share_pca": share_pca,
+        "share_raw": share_raw,
+    }
 
 
 def _first(rows: Floats) -> tuple[Floats, float]:
@@ -81,7 +86,10 @@ def _shape() -> Floats:
 def _draw(shape: Floats, middle: Floats, ax: Axes) -> None:
     points = shape + middle
     ax.plot(*points.T, ".", color=GRAY, markersize=3)
-    for start, rows, color, name in ((middle, shape, TEAL, "PCA"), (0 * middle, points, VIOLET, "not centered")):
+    for start, rows, color, name in (
+        (middle, shape, TEAL, "PCA"),
+        (0 * middle, points, VIOLET, "not centered"),
+    ):
         axis = _first(rows)[0]
         arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), start, color=color, name=name)
     square(ax, REACH)

@@ -1,37 +1,56 @@
 // A random map that can be drawn again, and the pairs of points that keep their distance. Its sentences are in dice.py.
 const dice = ({ place, data, move, tell }) => {
   const { most, sizes, top, throws: many } = data;
-  let state = null, found = null, measured = {}, numbers = {}, chosen = null;
+  let state = null,
+    found = null,
+    measured = {},
+    numbers = {},
+    chosen = null;
   const thrown = new Map(); // of each k, d and n the seeds that were thrown, with their worst pairs
-  const one = background(throws.project), several = background(throws.project);
-  const count = () => state.n * (state.n - 1) / 2;
+  const one = background(throws.project),
+    several = background(throws.project);
+  const count = () => (state.n * (state.n - 1)) / 2;
 
   // What is seen of the throw; below it, what can be chosen and thrown
   const panels = controls.box(place, "panels");
   const slider = (holder, name, list, label) => {
     const made = controls.range(holder, {
-      label, min: 0, max: list.length - 1, step: 1, input: (i) => move({ [name]: list[i] }),
+      label,
+      min: 0,
+      max: list.length - 1,
+      step: 1,
+      input: (i) => move({ [name]: list[i] }),
     });
     const off = (i) => Math.abs(list[i] - state[name]); // a state may lie between the places of the slider
-    return () => made.show(list.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0), String(state[name]));
+    return () =>
+      made.show(
+        list.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0),
+        String(state[name]),
+      );
   };
   const first = slider(place, "k", sizes.k, "k, numbers kept of each point");
   const buttons = controls.box(place, "control");
-  const next = (by) => (state.seed + by - 1) % most.seed + 1;
+  const next = (by) => ((state.seed + by - 1) % most.seed) + 1;
   controls.button(buttons, "Another R", () => move({ seed: next(1) }));
   controls.button(buttons, many + " more throws", async () => {
-    const { k, d, n } = state, seeds = Array.from({ length: many }, (_, i) => next(i + 1));
+    const { k, d, n } = state,
+      seeds = Array.from({ length: many }, (_, i) => next(i + 1));
     tell("Throwing ...");
     const { answers } = await several({ n, d, k, rows: k, seeds });
     seeds.forEach((seed, i) => remember([k, d, n], seed, answers[i]));
     move(k === state.k && d === state.d && n === state.n ? { seed: seeds[many - 1] } : {});
   });
-  const tally = controls.element("span", {}), marks = controls.element("span", { class: "marks", "aria-hidden": "true" });
+  const tally = controls.element("span", {}),
+    marks = controls.element("span", { class: "marks", "aria-hidden": "true" });
   buttons.append(tally);
   place.append(marks); // a mark for each of the last throws: teal where all pairs were inside
-  const others = place.appendChild(controls.element("details", {}, controls.element("summary", {}, "other points")));
+  const others = place.appendChild(
+    controls.element("details", {}, controls.element("summary", {}, "other points")),
+  );
   const sliders = [
-    first, slider(others, "d", sizes.d, "d, coordinates of each point"), slider(others, "n", sizes.n, "n, points"),
+    first,
+    slider(others, "d", sizes.d, "d, coordinates of each point"),
+    slider(others, "n", sizes.n, "n, points"),
   ];
 
   const pair = () => (chosen === null || chosen >= count() ? measured.farthest : chosen);
@@ -44,13 +63,17 @@ const dice = ({ place, data, move, tell }) => {
   const dots = pairs.dots(panels, top, { pair, pick, eps: () => state.eps, widen, worst });
   const strips = pairs.strips(panels);
   const showPair = () => {
-    const at = pair(), [i, j] = throws.pointsOf(at);
-    const text = "points " + (j + 1) + " and " + (i + 1) + ": ratio " + format(measured.ratios[at], ".2f");
+    const at = pair(),
+      [i, j] = throws.pointsOf(at);
+    const text =
+      "points " + (j + 1) + " and " + (i + 1) + ": ratio " + format(measured.ratios[at], ".2f");
     dots.mark(at, text);
-    const [before, after] = [(p) => found.points[p], (p) => throws.image(found, p, state.k)].map((of) => {
-      const other = of(j);
-      return Array.from(of(i), (x, c) => x - other[c]);
-    });
+    const [before, after] = [(p) => found.points[p], (p) => throws.image(found, p, state.k)].map(
+      (of) => {
+        const other = of(j);
+        return Array.from(of(i), (x, c) => x - other[c]);
+      },
+    );
     strips.show(text, before, after);
   };
 
@@ -61,22 +84,33 @@ const dice = ({ place, data, move, tell }) => {
     thrown.get(key).set(seed, worst);
   };
   const seen = () => [...(thrown.get([state.k, state.d, state.n].join()) || new Map()).values()];
-  const counted = () => ({ pairs: count(), throws: seen().length, good: seen().filter((x) => x <= state.eps).length });
+  const counted = () => ({
+    pairs: count(),
+    throws: seen().length,
+    good: seen().filter((x) => x <= state.eps).length,
+  });
   const draw = () => {
-    const { k, d, n, eps, seed } = state, fresh = measured.of !== found || measured.k !== k;
-    if (fresh) { // not computed anew while a line is dragged
+    const { k, d, n, eps, seed } = state,
+      fresh = measured.of !== found || measured.k !== k;
+    if (fresh) {
+      // not computed anew while a line is dragged
       measured = { of: found, k, ...throws.measure(found, k) };
       remember([k, d, n], seed, measured.worst);
       dots.take(measured.ratios);
     }
-    const { off, worst, median } = measured, chance = chiSquare.outside(k, eps), union = Math.min(1, count() * chance);
+    const { off, worst, median } = measured,
+      chance = chiSquare.outside(k, eps),
+      union = Math.min(1, count() * chance);
     numbers = { worst, median, inside: off.filter((x) => x <= eps).length, chance, union };
     sliders.forEach((show) => show());
     tally.textContent = fill("All pairs inside: {good} of {throws}.", counted());
-    marks.replaceChildren(...Array.from({ length: many + 1 }, (_, i) => {
-      const worst = seen().slice(-many - 1)[i], color = worst <= eps ? "background: var(--teal)" : "background: var(--orange)";
-      return controls.element("i", { style: worst === undefined ? "" : color });
-    }));
+    marks.replaceChildren(
+      ...Array.from({ length: many + 1 }, (_, i) => {
+        const worst = seen().slice(-many - 1)[i],
+          color = worst <= eps ? "background: var(--teal)" : "background: var(--orange)";
+        return controls.element("i", { style: worst === undefined ? "" : color });
+      }),
+    );
     dots.draw(eps);
     if (fresh) showPair();
   };
@@ -84,8 +118,11 @@ const dice = ({ place, data, move, tell }) => {
 
   return {
     clean: ({ k, d, n, eps, seed }) => ({
-      k: check.whole("k", k, 1, most.k), d: check.whole("d", d, 1, most.d), n: check.whole("n", n, 2, most.n),
-      eps: check.number("eps", eps, 0.01, 0.99), seed: check.whole("seed", seed, 1, most.seed),
+      k: check.whole("k", k, 1, most.k),
+      d: check.whole("d", d, 1, most.d),
+      n: check.whole("n", n, 2, most.n),
+      eps: check.number("eps", eps, 0.01, 0.99),
+      seed: check.whole("seed", seed, 1, most.seed),
     }),
     draw: (wished) => {
       state = wished;
@@ -98,7 +135,8 @@ const dice = ({ place, data, move, tell }) => {
     },
     numbers: () => ({ ...numbers }),
     table: () => ({
-      points: found.points.map((row) => [...row]), mapped: found.points.map((_, i) => throws.image(found, i, state.k)),
+      points: found.points.map((row) => [...row]),
+      mapped: found.points.map((_, i) => throws.image(found, i, state.k)),
     }),
     values: counted,
     eases: { eps: 0 },

@@ -34,14 +34,15 @@ REMARKS = {
 def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5) -> Instrument:
     r"""Show which pairs of points keep their distance under a Gaussian map, which can be drawn again.
 
-    State ``k``, ``d``, ``n``, ``eps``, ``seed`` (of the throw); numbers ``worst`` and ``median`` (absolute
-    change of squared distances, as a fraction), ``inside`` (pairs), ``chance`` (exact, of one pair to fall outside) and
-    ``union`` (the union bound on the chance that some pair does).
+    State ``k``, ``d``, ``n``, ``eps``, ``seed`` (of the throw); numbers ``worst`` and ``median``
+    (absolute change of squared distances, as a fraction), ``inside`` (pairs), ``chance`` (exact, of
+    one pair to fall outside) and ``union`` (the union bound on the chance that some pair does).
 
     Parameters
     ----------
     k : int
-        Rows of the map $R$ at first, 1 to 400: each point keeps that many numbers. Entries are $N(0, 1/k)$.
+        Rows of the map $R$ at first, 1 to 400: each point keeps that many numbers. Entries are
+        $N(0, 1/k)$.
     d : int
         Coordinates of each point at first, 1 to 1000, independent standard normal.
     n : int
@@ -84,7 +85,9 @@ def numbers(changed: Floats, k: int, eps: float) -> dict[str, float]:
         from scipy.special import gammainc, gammaincc  # type: ignore[import-untyped]  # heavy, and needed here only
 
     off, half = np.abs(changed - 1), k / 2
-    chance = float(gammainc(half, half * (1 - eps)) + gammaincc(half, half * (1 + eps)))  # of chi-square / k
+    chance = float(
+        gammainc(half, half * (1 - eps)) + gammaincc(half, half * (1 + eps))
+    )  # of chi-square / k
     return {
         "union": min(1.0, len(off) * chance),
         "chance": chance,

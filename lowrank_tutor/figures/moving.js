@@ -2,7 +2,11 @@
 const moving = ({ place, data, move }) => {
   const { stations, step, label, seconds, unit } = data;
   const [first, last] = [stations[0], stations[stations.length - 1]];
-  const scene = scenes[data.scene](controls.box(place, data.panels > 1 ? "panels" : "single"), data, move);
+  const scene = scenes[data.scene](
+    controls.box(place, data.panels > 1 ? "panels" : "single"),
+    data,
+    move,
+  );
   let t = first;
   const input = (value) => move({ t: clamp(Math.round(value / step) * step, first, last) });
   const slider = controls.range(place, { label, min: first, max: last, step, input });

@@ -20,10 +20,17 @@ from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
 
 A = np.array([[3.0, 0.0], [4.0, 5.0]])  # of chapter 2
 POINTS = np.array([[3.0, 1.0], [1.0, 2.0], [-1.0, 0.0], [-3.0, -2.0], [2.0, -1.0], [-2.0, 0.0]])
-CLASS = np.array([[-2.0, 1.0], [-1.0, 0.0], [1.0, 0.0], [2.0, -1.0]])  # of chapter 3, seen from its mean
-GROUPS = CLASS + np.array([[[-1.5, 0.0]], [[1.5, 0.0]]])  # two classes, seen from midway between their means
+CLASS = np.array(
+    [[-2.0, 1.0], [-1.0, 0.0], [1.0, 0.0], [2.0, -1.0]]
+)  # of chapter 3, seen from its mean
+GROUPS = CLASS + np.array(
+    [[[-1.5, 0.0]], [[1.5, 0.0]]]
+)  # two classes, seen from midway between their means
 K, LEVEL = 72, 1.5  # of a sum of squares, and how many times its mean it exceeds
-W, ROOT = np.diag([2.0, 1.0]), np.array([[2.0, 1.0], [1.0, 2.0]])  # a table, and the root of the queries' second moment
+W, ROOT = (
+    np.diag([2.0, 1.0]),
+    np.array([[2.0, 1.0], [1.0, 2.0]]),
+)  # a table, and the root of the queries' second moment
 KEYS, VALUES = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([5.0, 0.0])
 
 
@@ -31,7 +38,9 @@ class Scene(NamedTuple):
     """What moves, and what is said about it."""
 
     label: str  # of the slider
-    stations: list[float]  # from the first value of t to the last: where it stops for readers who want no motion
+    stations: list[
+        float
+    ]  # from the first value of t to the last: where it stops for readers who want no motion
     step: float
     start: float
     seconds: float
@@ -54,12 +63,13 @@ def moving(scene: str = "turns", t: float | None = None) -> Instrument:
     Parameters
     ----------
     scene : str
-        ``"turns"`` shows what a 2 x 2 matrix does to the circle, as a turn, a stretch, and a turn (t from 0 to 3).
-        ``"line"`` turns a line about the mean of six points (t in degrees). ``"markov"`` stretches the scale on which
-        Markov's inequality bounds a sum of 72 squares (t from 0 to 0.3). ``"classes"`` turns the axis on which two
-        classes of four points are told apart (t in degrees). ``"rescale"`` rescales queries, cuts a table,
-        and undoes the rescaling (t from 0 to 3). ``"writes"`` counts writes of the delta rule into a state of two
-        numbers (t from 0 to 8).
+        ``"turns"`` shows what a 2 x 2 matrix does to the circle, as a turn, a stretch, and a turn
+        (t from 0 to 3). ``"line"`` turns a line about the mean of six points (t in degrees).
+        ``"markov"`` stretches the scale on which Markov's inequality bounds a sum of 72 squares (t
+        from 0 to 0.3). ``"classes"`` turns the axis on which two classes of four points are told
+        apart (t in degrees). ``"rescale"`` rescales queries, cuts a table, and undoes the rescaling
+        (t from 0 to 3). ``"writes"`` counts writes of the delta rule into a state of two numbers (t
+        from 0 to 8).
     t : float, optional
         Where it stands at first.
 
@@ -122,7 +132,9 @@ def _turned(t: float) -> dict[str, float]:
 def _draw_turns(t: float, ax: Axes) -> None:
     now = _turned(t)
     table = _turn(now["last"]) @ np.diag([now["sigma_1"], now["sigma_2"]]) @ _turn(now["first"])
-    around = np.array([np.cos(np.linspace(0, 2 * np.pi, 200)), np.sin(np.linspace(0, 2 * np.pi, 200))])
+    around = np.array(
+        [np.cos(np.linspace(0, 2 * np.pi, 200)), np.sin(np.linspace(0, 2 * np.pi, 200))]
+    )
     ax.plot(*around, ":", color=GRAY)
     ax.plot(*(table @ around), color=INK)
     for v, color, name in ((_turn(45)[:, 0], TEAL, "$v_1$"), (_turn(45)[:, 1], VIOLET, "$v_2$")):
@@ -236,7 +248,11 @@ def _state(t: float) -> Floats:
 def _written(t: float) -> dict[str, float]:
     state = _state(t)
     first, second = KEYS @ state
-    return {"read_1": float(first), "read_2": float(second), "off": float(np.linalg.norm(state - BEST))}
+    return {
+        "read_1": float(first),
+        "read_2": float(second),
+        "off": float(np.linalg.norm(state - BEST)),
+    }
 
 
 def _draw_writes(t: float, ax: Axes) -> None:

@@ -16,18 +16,23 @@ from lowrank_tutor.kit.charts.style import ORANGE, TEAL, VIOLET
 
 REACH = 5.0
 LIMIT = 10.0  # of an entry of u and v
-SAY = "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
+SAY = (
+    "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
+)
 REMARKS = {
     "same": "The move was at right angles to the line, so the shadow stays the same, and so does the score.",
     "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector is.",
 }
 
 
-def score(s: ArrayLike = (1, 2), u: ArrayLike = (2, 1), v: ArrayLike = (1, -1), h: ArrayLike = (3, 4)) -> Instrument:
+def score(
+    s: ArrayLike = (1, 2), u: ArrayLike = (2, 1), v: ArrayLike = (1, -1), h: ArrayLike = (3, 4)
+) -> Instrument:
     r"""Show two vectors that can be dragged, and their score as the area of a rectangle.
 
-    With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $a b$ with $a = u \cdot s$ and $b = v \cdot h$. They depend
-    only on the shadow of s on the line along u and the shadow of h on the line along v.
+    With $W = u v^\top$ of rank 1 the score $s^\top W h$ is $a b$ with $a = u \cdot s$ and $b = v
+    \cdot h$. They depend only on the shadow of s on the line along u and the shadow of h on the
+    line along v.
 
     State ``s``, ``h``; numbers ``score`` (computed from all of W), ``a`` and ``b``.
 
@@ -44,10 +49,18 @@ def score(s: ArrayLike = (1, 2), u: ArrayLike = (2, 1), v: ArrayLike = (1, -1), 
     {'score': -4.0, 'a': 4.0, 'b': -1.0}
     """
     tips = {"s": point("s", s, REACH), "h": point("h", h, REACH)}
-    rows = {name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))}
+    rows = {
+        name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))
+    }
     for name, row in rows.items():
-        if row.shape not in ((2,), (1, 2)) or not (np.abs(row) <= LIMIT).all() or np.abs(row).max() < 1 / LIMIT:
-            rule = f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
+        if (
+            row.shape not in ((2,), (1, 2))
+            or not (np.abs(row) <= LIMIT).all()
+            or np.abs(row).max() < 1 / LIMIT
+        ):
+            rule = (
+                f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
+            )
             raise ValueError(f"{name} must be {rule}, got {row.tolist()!r}")
     left, right = rows["u"].reshape(2), rows["v"].reshape(2)
     return figure(
@@ -57,8 +70,17 @@ def score(s: ArrayLike = (1, 2), u: ArrayLike = (2, 1), v: ArrayLike = (1, -1), 
         numbers=_numbers(tips["s"], left, right, tips["h"]),
         say=SAY,
         remarks=REMARKS,
-        data={"u": left.tolist(), "v": right.tolist(), "w": np.outer(left, right).tolist(), "reach": REACH},
-        readouts={"score": ("score sᵀWh", ".2f"), "a": ("a = u · s", ".2f"), "b": ("b = v · h", ".2f")},
+        data={
+            "u": left.tolist(),
+            "v": right.tolist(),
+            "w": np.outer(left, right).tolist(),
+            "reach": REACH,
+        },
+        readouts={
+            "score": ("score sᵀWh", ".2f"),
+            "a": ("a = u · s", ".2f"),
+            "b": ("b = v · h", ".2f"),
+        },
         picture=still(_draw, tips["s"], left, right, tips["h"], size=(5.8, 2.9), ncols=2),
     )
 

@@ -36,9 +36,9 @@ CAPTION = (
 def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
     r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
 
-    State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with $\Pi = F^\top
-    F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along`` ($Fx$) and
-    ``left_out`` ($\|x - \Pi x\|$).
+    State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| /
+    \|x\|$ with $\Pi = F^\top F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees;
+    0 of a zero), ``along`` ($Fx$) and ``left_out`` ($\|x - \Pi x\|$).
 
     Parameters
     ----------
@@ -80,7 +80,12 @@ def _numbers(x: Floats, theta: float) -> dict[str, float]:
     along = float(row @ x)
     left_out, length = float(np.linalg.norm(x - along * row)), float(np.linalg.norm(x))
     angle = math.degrees(math.atan2(left_out, abs(along)))
-    return {"share": abs(along) / length if length else 1.0, "angle": angle, "along": along, "left_out": left_out}
+    return {
+        "share": abs(along) / length if length else 1.0,
+        "angle": angle,
+        "along": along,
+        "left_out": left_out,
+    }
 
 
 def _draw(x: Floats, theta: float, plane: Axes, curve: Axes) -> None:

@@ -13,7 +13,10 @@ from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import finite, whole
 from lowrank_tutor.kit.charts.style import ORANGE
 
-COUNT, MOST = 12, 40  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
+COUNT, MOST = (
+    12,
+    40,
+)  # bars: as many as a finger can take hold of, side by side on a phone; as can be seen
 SIZE = 64  # pixels of the picture to a side
 LIMIT = 1000  # of a bar
 
@@ -28,12 +31,14 @@ REMARKS = {
 def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     r"""Show a spectrum whose bars can be dragged, and the picture that has it.
 
-    State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 / \sum_i s_i^2$.
+    State ``s`` (falling), ``k``; number ``relative_error``, the root of $\sum_{i > k} s_i^2 /
+    \sum_i s_i^2$.
 
     Parameters
     ----------
     s : array_like, shape (n,), optional
-        The singular values at first, 2 to 40 from 0 to 1000, in any order; by default 12 of a portrait.
+        The singular values at first, 2 to 40 from 0 to 1000, in any order; by default 12 of a
+        portrait.
     k : int, optional
         The number of sheets kept at first, 1 to n; by default 4, or all.
 
@@ -51,7 +56,12 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
     u, own, v = _layers(len(bars))
     index = np.arange(1, len(bars) + 1)
     flat = np.ones(len(bars))
-    presets = {"the portrait": own, "halving": 0.5 ** (index - 1), "1, 1/2, 1/3, ...": 1 / index, "all the same": flat}
+    presets = {
+        "the portrait": own,
+        "halving": 0.5 ** (index - 1),
+        "1, 1/2, 1/3, ...": 1 / index,
+        "all the same": flat,
+    }
     scale = float(np.linalg.svd(portrait(SIZE), compute_uv=False)[0])
     return figure(
         name="spectrum",
@@ -85,7 +95,11 @@ def _layers(count: int) -> tuple[Floats, Floats, Floats]:
 
 def _draw(s: Floats, k: int, scale: float, picture: Axes, bars: Axes, curve: Axes) -> None:
     u, _, v = _layers(len(s))
-    gray_picture(picture, scale * (u[:, :k] * s[:k]) @ v[:, :k].T, f"sum of {k} sheets" if k > 1 else "one sheet")
+    gray_picture(
+        picture,
+        scale * (u[:, :k] * s[:k]) @ v[:, :k].T,
+        f"sum of {k} sheets" if k > 1 else "one sheet",
+    )
     bars_with_cut(bars, s, k, "singular values")
     curve.plot([_error(s, i) for i in range(len(s) + 1)], "o-", color=ORANGE, markersize=3)
     curve.axvline(k, color=ORANGE)

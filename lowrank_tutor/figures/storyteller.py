@@ -20,10 +20,14 @@ from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
 
 # What several figures need of the model, in a script of its own.
 MODEL = Script(
-    "storytellerModel", ("figures/parts/linalg.js", "data/storyteller_weights.json", "figures/parts/model.js"), ENGINE
+    "storytellerModel",
+    ("figures/parts/linalg.js", "data/storyteller_weights.json", "figures/parts/model.js"),
+    ENGINE,
 )
 # Random directions that page and Python share.
-CODES, DIRECTIONS = two_digits(np.random.default_rng(0).standard_normal((256, 16)).clip(-49 / 16, 49 / 16), 16)
+CODES, DIRECTIONS = two_digits(
+    np.random.default_rng(0).standard_normal((256, 16)).clip(-49 / 16, 49 / 16), 16
+)
 
 RANDOM = {"features", "projected", "signs", "index"}  # cuts that need them
 SMALL = 4  # numbers of an index's key
@@ -43,30 +47,83 @@ class Way(NamedTuple):
 BY_WORDS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
 CUTS = {
     "sheets": Way(
-        "Sheets", "sheets kept of each table", BY_WORDS, "{k} sheets of each table", "1 sheet of each table", True
+        "Sheets",
+        "sheets kept of each table",
+        BY_WORDS,
+        "{k} sheets of each table",
+        "1 sheet of each table",
+        True,
     ),
-    "window": Way("Window", "newest words that each word sees", BY_WORDS, "the newest {k} words", "itself alone", True),
-    "means": Way("Averages", "groups of words, averaged", BY_WORDS, "averages of {k} groups", "one average", True),
+    "window": Way(
+        "Window",
+        "newest words that each word sees",
+        BY_WORDS,
+        "the newest {k} words",
+        "itself alone",
+        True,
+    ),
+    "means": Way(
+        "Averages",
+        "groups of words, averaged",
+        BY_WORDS,
+        "averages of {k} groups",
+        "one average",
+        True,
+    ),
     "features": Way(
-        "Linear", "random features (Performer)", (2, 4, 8, 16, 32, 64, 128, 256), "{k} random features", ""
+        "Linear",
+        "random features (Performer)",
+        (2, 4, 8, 16, 32, 64, 128, 256),
+        "{k} random features",
+        "",
     ),
     "top": Way(
-        "Strongest", "words heard, the strongest", BY_WORDS[:8], "the strongest {k} words", "the strongest word", True
+        "Strongest",
+        "words heard, the strongest",
+        BY_WORDS[:8],
+        "the strongest {k} words",
+        "the strongest word",
+        True,
     ),
     "index": Way(
-        "Index", "words chosen by small keys", BY_WORDS, "{k} words from an index", "a word from an index", True
+        "Index",
+        "words chosen by small keys",
+        BY_WORDS,
+        "{k} words from an index",
+        "a word from an index",
+        True,
     ),
-    "bits": Way("Bits", "bits for each number kept", (1, 2, 3, 4, 6, 8), "{k} bits per number", "1 bit per number"),
+    "bits": Way(
+        "Bits",
+        "bits for each number kept",
+        (1, 2, 3, 4, 6, 8),
+        "{k} bits per number",
+        "1 bit per number",
+    ),
     "scores": Way(
-        "Scores", "rank of each head's scores", (1, 2, 3, 4, 6, 8, 12), "scores of rank {k}", "scores of rank 1"
+        "Scores",
+        "rank of each head's scores",
+        (1, 2, 3, 4, 6, 8, 12),
+        "scores of rank {k}",
+        "scores of rank 1",
     ),
     "latents": Way(
-        "Latents", "numbers kept of each word, for 128", (8, 12, 16, 20, 24, 32, 48), "{k} numbers per word", ""
+        "Latents",
+        "numbers kept of each word, for 128",
+        (8, 12, 16, 20, 24, 32, 48),
+        "{k} numbers per word",
+        "",
     ),
     "projected": Way(
-        "Shadows", "numbers of a key, by a random map", (2, 4, 8, 16, 32, 64, 256), "keys of {k} numbers", ""
+        "Shadows",
+        "numbers of a key, by a random map",
+        (2, 4, 8, 16, 32, 64, 256),
+        "keys of {k} numbers",
+        "",
     ),
-    "signs": Way("Signs", "bits of a key: its signs", (8, 16, 32, 64, 128, 256), "keys of {k} bits", ""),
+    "signs": Way(
+        "Signs", "bits of a key: its signs", (8, 16, 32, 64, 128, 256), "keys of {k} bits", ""
+    ),
 }
 TALES = {
     "far fact": "Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears",
@@ -115,22 +172,26 @@ def storyteller(
 ) -> Instrument:
     """Cut the attention of the trained model of :mod:`lowrank_tutor.storyteller`, and see what it forgets.
 
-    State ``story`` (its words), ``cut``, ``k`` and ``head``, 0 to 7; numbers ``right``, the probability of the right
-    next word, ``table_error``, the norm of the tables' errors over that of the tables, ``answered`` and ``job_...``,
-    the shares of right answers in 200 stories (``python -m measure.training.storyteller_cuts``).
+    State ``story`` (its words), ``cut``, ``k`` and ``head``, 0 to 7; numbers ``right``, the
+    probability of the right next word, ``table_error``, the norm of the tables' errors over that of
+    the tables, ``answered`` and ``job_...``, the shares of right answers in 200 stories (``python
+    -m measure.training.storyteller_cuts``).
 
     Parameters
     ----------
     cut, k : str and int
-        What is cut at first, one of ``cuts``, and how much is kept: one of the settings of ``CUTS``, or 0 for all.
+        What is cut at first, one of ``cuts``, and how much is kept: one of the settings of
+        ``CUTS``, or 0 for all.
     tale : str
         The story at first, by the job that it tests, one of ``TALES``.
     cuts : tuple of str
         The cuts that readers may choose, of ``CUTS``.
     head : int, optional
-        The head whose table is shown, by default the one in which the last word listens most to the answer.
+        The head whose table is shown, by default the one in which the last word listens most to the
+        answer.
     demo : bool
-        Whether the figure first shows by itself what a cut does, from all down to little, and back to ``k``.
+        Whether the figure first shows by itself what a cut does, from all down to little, and back
+        to ``k``.
 
     Examples
     --------
@@ -240,9 +301,14 @@ def loudest(words: str) -> int:
 @cache
 def counted() -> dict[str, dict[int, dict[str, float]]]:
     """Return the stored shares of right answers by cut and setting: ``answered``, and ``job_...`` for each job."""
-    record = json.loads(files("lowrank_tutor").joinpath("data/storyteller_cuts.json").read_text("utf-8"))
+    record = json.loads(
+        files("lowrank_tutor").joinpath("data/storyteller_cuts.json").read_text("utf-8")
+    )
     return {
-        cut: {row["k"]: {name: share for name, share in row.items() if name not in ("cut", "k")} for row in rows}
+        cut: {
+            row["k"]: {name: share for name, share in row.items() if name not in ("cut", "k")}
+            for row in rows
+        }
         for cut in CUTS
         if (rows := [row for row in record["rows"] if row["cut"] in (cut, "none")])
     }

@@ -5,7 +5,15 @@ from matplotlib.axes import Axes
 
 from lowrank_tutor._checks import check_choice
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.sample_pictures import FINE, PICTURES, SIZE, as_png, attention, grays, portrait
+from lowrank_tutor.figures.parts.sample_pictures import (
+    FINE,
+    PICTURES,
+    SIZE,
+    as_png,
+    attention,
+    grays,
+    portrait,
+)
 from lowrank_tutor.figures.parts.stills import gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import number, whole
@@ -15,7 +23,9 @@ from lowrank_tutor.svd import choose_rank, tail_error
 ENOUGH = 0.05
 MAX_TILT = 45
 
-SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items()} | {"own": "Your picture"}
+SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items()} | {
+    "own": "Your picture"
+}
 
 SAY = "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}."
 REMARKS = {
@@ -33,15 +43,17 @@ CAPTION = (
 def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument:
     r"""Show a picture that can be tilted, and its spectrum, which can be cut.
 
-    State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$), ``numbers_kept`` ($k(m +
-    n)$), ``layers_for_5_percent`` (the smallest k whose relative error is at most 5%).
+    State ``picture``, ``tilt``, ``k``; numbers ``relative_error`` ($\|A - A_k\|_F / \|A\|_F$),
+    ``numbers_kept`` ($k(m + n)$), ``layers_for_5_percent`` (the smallest k whose relative error is
+    at most 5%).
 
     Parameters
     ----------
     picture : str
-        What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"``, ``"portrait"`` (Grace Hopper, the
-        sample picture of matplotlib) or ``"attention"`` (of the six words of ``lowrank_tutor.sentence``, its
-        largest weight white). Readers can bring a picture of their own; it never leaves their machine.
+        What is seen first: ``"stripes"``, ``"window"``, ``"disc"``, ``"noise"``, ``"portrait"``
+        (Grace Hopper, the sample picture of matplotlib) or ``"attention"`` (of the six words of
+        ``lowrank_tutor.sentence``, its largest weight white). Readers can bring a picture of their
+        own; it never leaves their machine.
     degrees : float
         The tilt at first, 0 to 45.
     k : int
@@ -86,16 +98,24 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
 def _numbers(gray: Floats, k: int) -> dict[str, float]:
     s = np.linalg.svd(gray, compute_uv=False)
     error = tail_error(s, k) / (tail_error(s, 0) or 1.0)
-    return {"relative_error": error, "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": choose_rank(s, error=ENOUGH)}
+    return {
+        "relative_error": error,
+        "numbers_kept": 2 * SIZE * k,
+        "layers_for_5_percent": choose_rank(s, error=ENOUGH),
+    }
 
 
 def _draw(gray: Floats, k: int, left: Axes, middle: Axes, right: Axes) -> None:
     u, s, vt = np.linalg.svd(gray)
     gray_picture(left, gray, "picture")
-    gray_picture(middle, (u[:, :k] * s[:k]) @ vt[:k], "one sheet" if k == 1 else f"sum of {k} sheets")
+    gray_picture(
+        middle, (u[:, :k] * s[:k]) @ vt[:k], "one sheet" if k == 1 else f"sum of {k} sheets"
+    )
     index, shares = np.arange(1, SIZE + 1), s / (s[0] or 1)
     for part, color, size in ((slice(k), TEAL, 3), (slice(k, None), GRAY, 1.5)):
         dots = np.where(shares[part] > 1e-9, np.maximum(shares[part], 1e-4), np.nan)  # no zeros
         right.plot(index[part], dots, "o", color=color, markersize=size)
     right.axvline(k + 0.5, color=ORANGE)
-    right.set(xscale="log", yscale="log", xlabel="sheet", title="weight of each sheet", ylim=(0.8e-4, 1.5))
+    right.set(
+        xscale="log", yscale="log", xlabel="sheet", title="weight of each sheet", ylim=(0.8e-4, 1.5)
+    )

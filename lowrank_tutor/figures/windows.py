@@ -43,17 +43,21 @@ CAPTION = (
 def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Instrument:
     """Show windows over a story, whose borders can be dragged, and what the trained model then says next.
 
-    In every head of :mod:`lowrank_tutor.storyteller` a window acts as one token, with the mean key and the mean value
-    of its words, and votes as often as it has words; a word inside a window sees the window's earlier part.
+    In every head of :mod:`lowrank_tutor.storyteller` a window acts as one token, with the mean key
+    and the mean value of its words, and votes as often as it has words; a word inside a window sees
+    the window's earlier part.
 
-    State ``borders``; numbers ``right`` (chance of the right word), ``table_error`` (of the tables) and ``windows``.
+    State ``borders``; numbers ``right`` (chance of the right word), ``table_error`` (of the tables)
+    and ``windows``.
 
     Parameters
     ----------
     borders : sequence of int, optional
-        The first word of each window at first, counted from 0: rising, and the first is 0. By default every fourth.
+        The first word of each window at first, counted from 0: rising, and the first is 0. By
+        default every fourth.
     tale : str
-        A story, by the job that it tests, one of ``TALES`` of :mod:`lowrank_tutor.figures.storyteller`.
+        A story, by the job that it tests, one of ``TALES`` of
+        :mod:`lowrank_tutor.figures.storyteller`.
 
     Examples
     --------
@@ -126,7 +130,9 @@ def measured(words: Sequence[str], borders: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _draw(exact: FloatArray, spread: FloatArray, borders: Sequence[int], words: Sequence[str], ax: Axes) -> None:
+def _draw(
+    exact: FloatArray, spread: FloatArray, borders: Sequence[int], words: Sequence[str], ax: Axes
+) -> None:
     rows = np.arange(len(words))
     ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=INK, label="exact")

@@ -1,8 +1,9 @@
 """A block: whatever moves or asks, as HTML, data, and the files that bring it to life.
 
-A block has two faces. Inline it carries its styles and scripts and works wherever its HTML stands: in a notebook, on a
-page of another tool, in a file. Linked it holds words and data alone; the page loads the files once, as
-:mod:`lowrank_tutor.kit.sphinxext` tells it to, so that a change of style runs no cell.
+A block has two faces. Inline it carries its styles and scripts and works wherever its HTML stands:
+in a notebook, on a page of another tool, in a file. Linked it holds words and data alone; the page
+loads the files once, as :mod:`lowrank_tutor.kit.sphinxext` tells it to, so that a change of style
+runs no cell.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ def asset(path: str) -> str:
 
 def _as_code(path: str) -> str:
     name = Path(path).stem.replace("-", "_")
-    return f"const {name} = {json.dumps(json.loads(asset(path)))};\n" if path.endswith(".json") else asset(path)
+    return (
+        f"const {name} = {json.dumps(json.loads(asset(path)))};\n"
+        if path.endswith(".json")
+        else asset(path)
+    )
 
 
 def literal(value: object) -> str:
@@ -44,8 +49,8 @@ def literal(value: object) -> str:
 class Script:
     """Script files that are joined, so that each sees the names that those before it declare, and nobody else does.
 
-    A block calls the function ``start`` with its element. With an ``engine``, the files also see its names, and its
-    function ``mount`` starts the block: ``mount(element, start)``.
+    A block calls the function ``start`` with its element. With an ``engine``, the files also see
+    its names, and its function ``mount`` starts the block: ``mount(element, start)``.
     """
 
     start: str
@@ -75,7 +80,9 @@ class Script:
     @property
     def source(self) -> str:
         """The files as one function, which returns an object of what they declare."""
-        code = re.sub(r"(?m)^ *(//.*\n|/\*\*.*\*/\n)?", "", self.text)  # no indents, no lines of comments
+        code = re.sub(
+            r"(?m)^ *(//.*\n|/\*\*.*\*/\n)?", "", self.text
+        )  # no indents, no lines of comments
         return f"({self.engine.names if self.engine else ''}) => {{\n{code}return {self.names};\n}}"
 
     @property
@@ -93,7 +100,11 @@ class Script:
     def starting(self, element: str) -> str:
         """Write the statement that brings an element to life."""
         start = f"{self.place}.{self.start}"
-        return f"{self.engine.place}.mount({element}, {start});" if self.engine else f"{start}({element});"
+        return (
+            f"{self.engine.place}.mount({element}, {start});"
+            if self.engine
+            else f"{start}({element});"
+        )
 
     @property
     def file_name(self) -> str:
@@ -131,18 +142,25 @@ class Block:
     def to_html(self, *, linked: bool | None = None) -> str:
         """Return the element: with its scripts and styles inside, or linked to files that its page loads.
 
-        By default it is linked where a page is being built that loads them (:mod:`lowrank_tutor.kit.environment`).
+        By default it is linked where a page is being built that loads them
+        (:mod:`lowrank_tutor.kit.environment`).
         """
         linked = page_links_files() if linked is None else linked
         attributes = {"class": self.kind, "data-name": self.name, **self.attributes}
         if linked:
-            attributes |= {"data-scripts": self.script.reference(), "data-styles": " ".join(self.styles)}
+            attributes |= {
+                "data-scripts": self.script.reference(),
+                "data-styles": " ".join(self.styles),
+            }
         written = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items())
         styles, scripts = "", ""
         if not linked:
             start = self.script.starting(f'document.currentScript.closest("{self.tag}")')
             defined = [script.definition for script in self.script.chain]
-            styles, scripts = style(self.styles), "".join(f"<script>{code}</script>\n" for code in (*defined, start))
+            styles, scripts = (
+                style(self.styles),
+                "".join(f"<script>{code}</script>\n" for code in (*defined, start)),
+            )
         data = f'<script type="application/json">{literal(self.data)}</script>'
         return f"<{self.tag}{written}>\n{styles}{self.first}\n{data}\n{scripts}</{self.tag}>"
 

@@ -1,7 +1,7 @@
 """The colors of the book: figures, pages, landing cards and logo all take them from here.
 
-One color stands for one idea, in every figure, on every page. Pairs that meet in a figure differ for people who see
-no red or no green, too, and all of them where words are written in them.
+One color stands for one idea, in every figure, on every page. Pairs that meet in a figure differ
+for people who see no red or no green, too, and all of them where words are written in them.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,17 @@ COLORS = {
     "orange": Color("#b84a00", "#ff9b5c", "#d0713a"),  # error, residual, and the cut that makes it
     "violet": Color("#5b3fb5", "#b9a5ff", "#8468dc"),  # a second method
     "gray": Color("#8a919a", "#747d89", "#8b929b"),  # dropped, left out; never a word
-    "green": Color("#00795a", "#6fcf8a", "#2f9c70"),  # an answer that is right, a promise that holds
+    "green": Color(
+        "#00795a", "#6fcf8a", "#2f9c70"
+    ),  # an answer that is right, a promise that holds
 }
 SURFACES = {
-    "ink": Color("#1c2430", "#e9edf2", "#69727f"),  # words, and what is exact: an outline or a full line
-    "muted": Color("#566173", "#9aa7b8", "#69727f"),  # words that may be passed over, such as captions
+    "ink": Color(
+        "#1c2430", "#e9edf2", "#69727f"
+    ),  # words, and what is exact: an outline or a full line
+    "muted": Color(
+        "#566173", "#9aa7b8", "#69727f"
+    ),  # words that may be passed over, such as captions
     "paper": Color("#fffdf9", "#13161b", "#fffdf9"),  # what all of it stands on
     "rule": Color("#e3dfd6", "#2b313b", "#8b929b"),  # thin lines between parts
 }
@@ -35,11 +41,13 @@ DARK = ':is(html[data-theme="dark"], html.dark, html[theme="dark"], [data-jp-the
 def css(selector: str = "") -> str:
     """Return rules that define each color as a variable such as ``--teal``, for a selector or the whole page.
 
-    A page of this site has surfaces, too. Blocks that stand elsewhere take those of the page around them (page.css).
+    A page of this site has surfaces, too. Blocks that stand elsewhere take those of the page around
+    them (page.css).
     """
     colors = COLORS if selector else COLORS | SURFACES
     light, dark = (
-        "".join(f"--{name}:{getattr(color, shade)};" for name, color in colors.items()) for shade in ("light", "dark")
+        "".join(f"--{name}:{getattr(color, shade)};" for name, color in colors.items())
+        for shade in ("light", "dark")
     )
     light += "--blend:multiply;"  # the page shows through the white paper of line art
     dark += "--invert:invert(1) hue-rotate(180deg);--blend:screen;"

@@ -1,20 +1,22 @@
 """A Sphinx extension that tells :mod:`lowrank_tutor.kit.sliders` whether a cell runs for a page or for a person.
 
-Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]``. While a
-page is being built, explorers then come out as self-contained HTML: kernels inherit the variable
-``LOWRANK_TUTOR_PAGE``, which is 1 while a page is built and otherwise 0, empty or unset. (Set it to 1 yourself where a
-tool runs the notebook as a person would.) Outputs of cells then hold words and data alone. The extension writes styles
-and scripts into ``_static/kit`` of the site, and each page links those that its blocks need: a change of style runs no
-cell again.
+Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb",
+"lowrank_tutor.kit.sphinxext"]``. While a page is being built, explorers then come out as
+self-contained HTML: kernels inherit the variable ``LOWRANK_TUTOR_PAGE``, which is 1 while a page is
+built and otherwise 0, empty or unset. (Set it to 1 yourself where a tool runs the notebook as a
+person would.) Outputs of cells then hold words and data alone. The extension writes styles and
+scripts into ``_static/kit`` of the site, and each page links those that its blocks need: a change
+of style runs no cell again.
 
 Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
 ``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
 ``myst_enable_extensions``, which Jupyter Book has, and say so where it is missing.
 
-With ``nb_execution_mode = "cache"`` the execution cache depends on the package's Python files and data, too: MyST-NB
-alone would keep figures when a helper has changed. Results lie in ``.lowrank-cache`` beside the output folder, in one
-folder for each state of the package. A build removes those that no build has used for two days, and nothing else. A
-cache path that you set yourself (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used
+With ``nb_execution_mode = "cache"`` the execution cache depends on the package's Python files and
+data, too: MyST-NB alone would keep figures when a helper has changed. Results lie in
+``.lowrank-cache`` beside the output folder, in one folder for each state of the package. A build
+removes those that no build has used for two days, and nothing else. A cache path that you set
+yourself (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config.yml``) is used
 exactly as you set it and never emptied.
 """
 
@@ -46,7 +48,11 @@ UNUSED = 2 * 24 * 3600  # seconds after which a cache is removed; no build takes
 SHEETS = re.compile(r'data-styles="([^"]*)"')
 SCRIPTS = re.compile(r'data-scripts="([^"]*)"')
 FOLDER = "kit"  # of the static files that blocks need
-SOURCES = {".py", ".json", ".mplstyle"}  # on which outputs of cells depend; styles and scripts are files of the site
+SOURCES = {
+    ".py",
+    ".json",
+    ".mplstyle",
+}  # on which outputs of cells depend; styles and scripts are files of the site
 
 
 def package_fingerprint(*more: Path) -> str:
@@ -65,18 +71,25 @@ def _choose_what_is_shown(config: Any) -> None:
     config.nb_mime_priority_overrides = [*ours, *config.nb_mime_priority_overrides]
     if "nb_render_markdown_format" not in {*config._raw_config, *config.overrides}:
         config.nb_render_markdown_format = "myst"
-    rendered = config.nb_render_markdown_format == "myst" and "dollarmath" in config.myst_enable_extensions
+    rendered = (
+        config.nb_render_markdown_format == "myst" and "dollarmath" in config.myst_enable_extensions
+    )
     os.environ[FORMULAS_VARIABLE] = "1" if rendered else "0"
 
 
 def _tell_kernels(app: Any, config: Any) -> None:
     os.environ[PAGE_VARIABLE] = os.environ[LINKED_VARIABLE] = "1"
     _choose_what_is_shown(config)
-    config.exclude_patterns = [*config.exclude_patterns, f"**{CACHES}"]  # `sphinx-build . public` puts it among sources
+    config.exclude_patterns = [
+        *config.exclude_patterns,
+        f"**{CACHES}",
+    ]  # `sphinx-build . public` puts it among sources
     if config.nb_execution_mode == "cache" and not config.nb_execution_cache_path:
         pins = Path(app.confdir) / "requirements.txt"
         # What cells show depends on both.
-        state = package_fingerprint(pins) + ("-text" if os.environ[FORMULAS_VARIABLE] == "0" else "")
+        state = package_fingerprint(pins) + (
+            "-text" if os.environ[FORMULAS_VARIABLE] == "0" else ""
+        )
         config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, state))
 
 
@@ -88,7 +101,9 @@ def _cache(home: Path, fingerprint: str) -> Path:
     (fresh / MARK).write_text("A later build may remove this folder.\n", encoding="utf-8")
     for mark in home.glob(f"*/{MARK}"):
         with contextlib.suppress(OSError):  # another build may remove it at this moment
-            if mark.stat().st_mtime < time.time() - UNUSED:  # a mark is as old as the last use of its cache
+            if (
+                mark.stat().st_mtime < time.time() - UNUSED
+            ):  # a mark is as old as the last use of its cache
                 shutil.rmtree(mark.parent, ignore_errors=True)
     return fresh
 
@@ -112,17 +127,23 @@ def _sheets(body: str) -> dict[str, str]:
     paths = [path for paths in SHEETS.findall(body) for path in paths.split()]
     if not paths:
         return {}
-    kit = sorted(path.relative_to(path.parents[2]).as_posix() for path in Path(__file__).parent.rglob("*/*.css"))
+    kit = sorted(
+        path.relative_to(path.parents[2]).as_posix()
+        for path in Path(__file__).parent.rglob("*/*.css")
+    )
     others = {Path(path).name: sheet(path) for path in paths if path not in kit}
     return {"kit.css": palette.css(BLOCKS) + "".join(map(sheet, (SHARED_STYLE, *kit))), **others}
 
 
 def _scripts(body: str) -> dict[str, str]:
     """Return the scripts of a page, the engine before what needs it; each starts the blocks of its kind."""
-    named = dict.fromkeys(s for names in SCRIPTS.findall(body) for s in scripts_named(html.unescape(names)))
+    named = dict.fromkeys(
+        s for names in SCRIPTS.findall(body) for s in scripts_named(html.unescape(names))
+    )
     start = "document.querySelectorAll('[data-scripts=\"{}\"]').forEach((block) => {{ {} }});\n"
     return {
-        f"{script.file_name}.js": script.definition + start.format(script.reference(), script.starting("block"))
+        f"{script.file_name}.js": script.definition
+        + start.format(script.reference(), script.starting("block"))
         for script in named
     }
 

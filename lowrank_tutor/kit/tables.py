@@ -19,7 +19,9 @@ class Table(NamedTuple):
     right: tuple[bool, ...]  # whether a column is set flush right, as numbers are
 
     def _repr_markdown_(self) -> str:
-        header = [name.replace(" = ", "\u00a0=\u00a0") for name in self.header]  # no line breaks in "k = 8"
+        header = [
+            name.replace(" = ", "\u00a0=\u00a0") for name in self.header
+        ]  # no line breaks in "k = 8"
         header, *rows = (list(map(_as_markdown, line)) for line in (header, *self.rows))
         lines = [header, [" ---:" if right else ":--- " for right in self.right], *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -41,21 +43,24 @@ def _as_markdown(cell: str) -> str:
     if re.fullmatch("`[^`|]+`", cell):
         return cell
     line = re.sub(r"[\\`*_$~|<>&\[\]{]", r"\\\g<0>", " ".join(cell.splitlines()))
-    # JupyterLab looks for formulas once more, in what Markdown has become, but not across the borders of an element.
+    # JupyterLab looks for formulas once more, in what Markdown has become, but not across the
+    # borders of an element.
     return re.sub(r"\\[$\\]", r"<span>\g<0></span>", line)
 
 
-def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | None = None) -> Table:
+def table(
+    columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | None = None
+) -> Table:
     r"""Put columns side by side.
 
     Parameters
     ----------
     columns : mapping of str to sequence
-        The name of each column, and its cells from the top: numbers, words, or code between backticks. ``None`` leaves
-        a cell empty.
+        The name of each column, and its cells from the top: numbers, words, or code between
+        backticks. ``None`` leaves a cell empty.
     formats : mapping of str to str, optional
-        How :func:`number` writes those of a column, such as ``".1%"``; by default whole numbers as ``"1,234"`` and all
-        others with three digits.
+        How :func:`number` writes those of a column, such as ``".1%"``; by default whole numbers as
+        ``"1,234"`` and all others with three digits.
 
     Examples
     --------
@@ -65,11 +70,16 @@ def table(columns: Mapping[str, Sequence[object]], formats: Mapping[str, str] | 
     1,000    2.5%
     """
     if unknown := (formats or {}).keys() - columns:
-        raise ValueError(f"formats must be by names of columns, {', '.join(columns)}, got {sorted(unknown)}")
+        raise ValueError(
+            f"formats must be by names of columns, {', '.join(columns)}, got {sorted(unknown)}"
+        )
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"columns must be at least one and equally long, got {lengths}")
-    written = [[_written(cell, (formats or {}).get(name)) for cell in column] for name, column in columns.items()]
+    written = [
+        [_written(cell, (formats or {}).get(name)) for cell in column]
+        for name, column in columns.items()
+    ]
     right = tuple(not any(isinstance(cell, str) for cell in column) for column in columns.values())
     return Table(tuple(columns), tuple(zip(*written, strict=True)), right)
 

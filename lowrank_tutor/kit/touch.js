@@ -14,14 +14,19 @@ const onSlide = (slider, change) => {
   slider.addEventListener("pointerdown", (down) => {
     if (before !== null || down.pointerType !== "touch") return;
     before = slider.value;
-    const stop = new AbortController(), { signal } = stop;
+    const stop = new AbortController(),
+      { signal } = stop;
     const settle = (value) => {
       const moved = value !== before;
       stop.abort();
       [slider.value, before] = [value, null];
       if (moved) change();
     };
-    slider.addEventListener("pointermove", (event) => sideways(down, event) && settle(slider.value), { signal });
+    slider.addEventListener(
+      "pointermove",
+      (event) => sideways(down, event) && settle(slider.value),
+      { signal },
+    );
     slider.addEventListener("pointerup", () => settle(slider.value), { signal });
     slider.addEventListener("pointercancel", () => settle(before), { signal });
   });

@@ -1,91 +1,176 @@
 /** Bring the <form> of a kind of problem to life: it draws from the bank of the page, and checks each blank. */
-const KEPT = "lowrank-practice", DAY = 864e5, WAITS = [1, 7, 30]; // days
+const KEPT = "lowrank-practice",
+  DAY = 864e5,
+  WAITS = [1, 7, 30]; // days
 const LEVELS = ["all but the last", "every other one", "none"]; // steps that are given
 /** What the reader's browser holds of practice: for each kind the days of right answers to the question alone. */
 const practiced = () => {
-  const record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
+  const record = (value) =>
+    value && typeof value === "object" && !Array.isArray(value) ? value : {};
   try {
-    return Object.fromEntries(Object.entries(record(JSON.parse(localStorage.getItem(KEPT)))).map(([kind, value]) => {
-      const { days, last, missed, level } = record(value);
-      return [kind, { days: Array.isArray(days) ? days : [], last: Number(last) || 0, missed: missed === true, level: LEVELS[level - 1] ? level : 1 }];
-    }));
+    return Object.fromEntries(
+      Object.entries(record(JSON.parse(localStorage.getItem(KEPT)))).map(([kind, value]) => {
+        const { days, last, missed, level } = record(value);
+        return [
+          kind,
+          {
+            days: Array.isArray(days) ? days : [],
+            last: Number(last) || 0,
+            missed: missed === true,
+            level: LEVELS[level - 1] ? level : 1,
+          },
+        ];
+      }),
+    );
   } catch {
     return {}; // nothing is kept, or garbage
   }
 };
 const remember = (kind, right, level, deeper = right ? 1 : -1) => {
-  const all = practiced(), { days = [] } = all[kind] ?? {}, today = new Date().toLocaleDateString("sv");
+  const all = practiced(),
+    { days = [] } = all[kind] ?? {},
+    today = new Date().toLocaleDateString("sv");
   const added = right && level === 3 && !days.includes(today) ? [...days, today] : days;
-  all[kind] = { days: added, last: Date.now(), missed: !right, level: Math.max(1, Math.min(3, level + deeper)) };
+  all[kind] = {
+    days: added,
+    last: Date.now(),
+    missed: !right,
+    level: Math.max(1, Math.min(3, level + deeper)),
+  };
   try {
     localStorage.setItem(KEPT, JSON.stringify(all));
-  } catch { /* the browser keeps nothing, or is full */ }
+  } catch {
+    /* the browser keeps nothing, or is full */
+  }
   document.dispatchEvent(new Event("practiced"));
 };
 /** Three kinds of earlier chapters: what was missed, then what is due, then what the chapter needs. */
 const fromBefore = (needs, earlier) => {
-  const all = practiced(), known = earlier.filter((kind) => kind in all), age = (kind) => (Date.now() - all[kind].last) / DAY;
+  const all = practiced(),
+    known = earlier.filter((kind) => kind in all),
+    age = (kind) => (Date.now() - all[kind].last) / DAY;
   const due = (kind) => age(kind) / WAITS[Math.max(0, Math.min(2, all[kind].days.length - 1))];
-  const missed = known.filter((kind) => all[kind].missed).sort((one, other) => age(one) - age(other));
+  const missed = known
+    .filter((kind) => all[kind].missed)
+    .sort((one, other) => age(one) - age(other));
   const ripe = known.filter((kind) => due(kind) >= 1).sort((one, other) => due(other) - due(one));
   return [...new Set([...missed, ...ripe, ...needs])].slice(0, 3);
 };
 const banks = {};
 /** The problems of a kind, from a script beside the page: a page opened from a file may not fetch. */
-const bankOf = (kind) => (banks[kind] ??= new Promise((resolve, reject) => {
-  const script = document.createElement("script"), root = document.documentElement.dataset.content_root ?? "";
-  const unpack = ({ words, problems }) => problems.map(([question, steps, slips]) => ({
-    question: words[question],
-    steps: steps.map(([ask, rule, work, names, values]) => [words[ask], words[rule], words[work], names.map((i) => words[i]), values]),
-    slips: slips.map(([wrong, hint]) => [wrong, words[hint]]),
+const bankOf = (kind) =>
+  (banks[kind] ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script"),
+      root = document.documentElement.dataset.content_root ?? "";
+    const unpack = ({ words, problems }) =>
+      problems.map(([question, steps, slips]) => ({
+        question: words[question],
+        steps: steps.map(([ask, rule, work, names, values]) => [
+          words[ask],
+          words[rule],
+          words[work],
+          names.map((i) => words[i]),
+          values,
+        ]),
+        slips: slips.map(([wrong, hint]) => [wrong, words[hint]]),
+      }));
+    Object.assign(script, {
+      src: `${root}_static/practice/${kind}.js`,
+      onerror: reject,
+      onload: () => resolve(unpack(window.lowrankPractice[kind])),
+    });
+    document.head.append(script);
   }));
-  Object.assign(script, { src: `${root}_static/practice/${kind}.js`, onerror: reject, onload: () => resolve(unpack(window.lowrankPractice[kind])) });
-  document.head.append(script);
-}));
-const near = (given, wanted) => Math.abs(given - wanted) <=
-  (Number.isInteger(wanted) ? 1e-9 : 10 ** (Math.floor(Math.log10(Math.abs(wanted))) - 2)) * (1 + 1e-9);
+const near = (given, wanted) =>
+  Math.abs(given - wanted) <=
+  (Number.isInteger(wanted) ? 1e-9 : 10 ** (Math.floor(Math.log10(Math.abs(wanted))) - 2)) *
+    (1 + 1e-9);
 const isSame = (given, wanted) => given.every((one, i) => near(one, wanted[i]));
 const make = (tag, properties = {}, ...children) => {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) name in made && name !== "form" ? (made[name] = value) : made.setAttribute(name, value);
+  for (const [name, value] of Object.entries(properties))
+    name in made && name !== "form" ? (made[name] = value) : made.setAttribute(name, value);
   made.append(...children);
   return made;
 };
 /** A sentence whose matrices, [1 2; 3 4], become tables. */
-const sentence = (text) => text.split(/(\[[^\]]*\])/).map((part) => {
-  if (part[0] !== "[") return part;
-  const rows = part.slice(1, -1).split("; ").map((row) => row.split(" "));
-  const table = make("span", { className: "matrix", role: "img", ariaLabel: `the matrix with the rows ${rows.map((row) => row.join(", ")).join("; ")}` });
-  table.style.gridTemplateColumns = `repeat(${rows[0].length}, auto)`;
-  table.append(...rows.flat().map((one) => make("span", {}, one)));
-  return table;
-});
+const sentence = (text) =>
+  text.split(/(\[[^\]]*\])/).map((part) => {
+    if (part[0] !== "[") return part;
+    const rows = part
+      .slice(1, -1)
+      .split("; ")
+      .map((row) => row.split(" "));
+    const table = make("span", {
+      className: "matrix",
+      role: "img",
+      ariaLabel: `the matrix with the rows ${rows.map((row) => row.join(", ")).join("; ")}`,
+    });
+    table.style.gridTemplateColumns = `repeat(${rows[0].length}, auto)`;
+    table.append(...rows.flat().map((one) => make("span", {}, one)));
+    return table;
+  });
 
 const practice = (form) => {
   const data = JSON.parse(form.querySelector('script[type="application/json"]').textContent);
-  const section = form.closest("[data-name=three-before]"), id = `practice-${Math.random().toString(36).slice(2)}`;
-  let { kind } = form.dataset, { promise, chapter } = data;
+  const section = form.closest("[data-name=three-before]"),
+    id = `practice-${Math.random().toString(36).slice(2)}`;
+  let { kind } = form.dataset,
+    { promise, chapter } = data;
   if (section) {
-    const kinds = window.lowrankKinds, place = [...section.querySelectorAll("form")].indexOf(form);
-    kind = form.dataset.kind = fromBefore(section.dataset.needs.split(" "), Object.keys(kinds).filter((one) => kinds[one][0] < section.dataset.chapter))[place];
+    const kinds = window.lowrankKinds,
+      place = [...section.querySelectorAll("form")].indexOf(form);
+    kind = form.dataset.kind = fromBefore(
+      section.dataset.needs.split(" "),
+      Object.keys(kinds).filter((one) => kinds[one][0] < section.dataset.chapter),
+    )[place];
     [chapter, promise] = kinds[kind];
-    form.closest("details").querySelector("summary").textContent = `Can you still ${promise}? (Chapter ${chapter})`;
+    form
+      .closest("details")
+      .querySelector("summary").textContent = `Can you still ${promise}? (Chapter ${chapter})`;
     form.setAttribute("aria-label", `Practice: ${promise}`);
   }
-  let level = section ? 3 : practiced()[kind]?.level ?? Number(form.dataset.level), problem, blanks, closed, waiting = [];
-  const body = make("div", { className: "practice-body", role: "group", "aria-labelledby": `${id}-question` }), end = make("output", { ariaLive: "polite" });
-  const depth = make("select", { id: `${id}-level`, onchange: () => choose(depth.selectedIndex + 1) }, ...LEVELS.map((one) => make("option", {}, one)));
-  const menu = make("span", { className: "steps-given" }, make("label", { htmlFor: depth.id }, "Steps given:"), depth);
-  const next = make("button", { type: "button", onclick: () => draw().then(() => blanks.at(0).inputs[0].focus()) }, "Another one");
+  let level = section ? 3 : (practiced()[kind]?.level ?? Number(form.dataset.level)),
+    problem,
+    blanks,
+    closed,
+    waiting = [];
+  const body = make("div", {
+      className: "practice-body",
+      role: "group",
+      "aria-labelledby": `${id}-question`,
+    }),
+    end = make("output", { ariaLive: "polite" });
+  const depth = make(
+    "select",
+    { id: `${id}-level`, onchange: () => choose(depth.selectedIndex + 1) },
+    ...LEVELS.map((one) => make("option", {}, one)),
+  );
+  const menu = make(
+    "span",
+    { className: "steps-given" },
+    make("label", { htmlFor: depth.id }, "Steps given:"),
+    depth,
+  );
+  const next = make(
+    "button",
+    { type: "button", onclick: () => draw().then(() => blanks.at(0).inputs[0].focus()) },
+    "Another one",
+  );
   const check = make("button", { type: "submit" }, "Check");
 
   const say = (output, isRight, words) => {
     const mark = make("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
-    output.replaceChildren(make("span", { className: isRight ? "check-right" : "check-open" }, mark, ...sentence(words)));
+    output.replaceChildren(
+      make("span", { className: isRight ? "check-right" : "check-open" }, mark, ...sentence(words)),
+    );
   };
   const draw = async (wanted) => {
     if (data.problem) return show(data.problem);
-    if (!waiting.length) waiting = (await bankOf(kind)).map((one) => [Math.random(), one]).sort(([one], [other]) => one - other);
+    if (!waiting.length)
+      waiting = (await bankOf(kind))
+        .map((one) => [Math.random(), one])
+        .sort(([one], [other]) => one - other);
     level = wanted ?? (problem && closed ? practiced()[kind]?.level : null) ?? level;
     show(waiting.pop()[1]);
   };
@@ -99,16 +184,60 @@ const practice = (form) => {
     const last = problem.steps.length - 1;
     const blank = (step, place) => {
       const output = make("output", { id: `${id}-said-${place}`, ariaLive: "polite" });
-      const inputs = step[3].map((name, i) => make("input", { id: `${id}-${place}-${i}`, type: "text", maxLength: 64, spellcheck: false, autocomplete: "off", "aria-describedby": (level < 3 ? `${id}-ask-${place} ` : "") + output.id }));
+      const inputs = step[3].map((name, i) =>
+        make("input", {
+          id: `${id}-${place}-${i}`,
+          type: "text",
+          maxLength: 64,
+          spellcheck: false,
+          autocomplete: "off",
+          "aria-describedby": (level < 3 ? `${id}-ask-${place} ` : "") + output.id,
+        }),
+      );
       blanks.unshift({ step, place, inputs, output, shown: [], tries: 0, before: "", done: "" });
-      return [make("div", {}, ...step[3].map((name, i) => make("span", {}, make("label", { htmlFor: inputs[i].id }, name), inputs[i]))), output];
+      return [
+        make(
+          "div",
+          {},
+          ...step[3].map((name, i) =>
+            make("span", {}, make("label", { htmlFor: inputs[i].id }, name), inputs[i]),
+          ),
+        ),
+        output,
+      ];
     };
-    const lines = level === 3 ? blank(problem.steps[last], last) : [make("ol", {}, ...problem.steps.map((step, i) => [step, i]).reverse()
-      .map(([step, i]) => make("li", {}, make("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])), ...((level === 1 ? i === last : (last - i) % 2 === 0) ? blank(step, i) : [make("p", { className: "given" }, ...sentence(step[2]))]))).reverse())];
+    const lines =
+      level === 3
+        ? blank(problem.steps[last], last)
+        : [
+            make(
+              "ol",
+              {},
+              ...problem.steps
+                .map((step, i) => [step, i])
+                .reverse()
+                .map(([step, i]) =>
+                  make(
+                    "li",
+                    {},
+                    make("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])),
+                    ...((level === 1 ? i === last : (last - i) % 2 === 0)
+                      ? blank(step, i)
+                      : [make("p", { className: "given" }, ...sentence(step[2]))]),
+                  ),
+                )
+                .reverse(),
+            ),
+          ];
     end.textContent = "";
     const isWhole = blanks.every(({ step }) => step[4].every(Number.isInteger));
-    body.replaceChildren(make("p", { className: "question", id: `${id}-question` }, ...sentence(problem.question)), ...lines,
-      ...(isWhole ? [] : [make("p", {}, "Where a number is not whole, give a fraction, or three digits.")]));
+    body.replaceChildren(
+      make("p", { className: "question", id: `${id}-question` }, ...sentence(problem.question)),
+      ...lines,
+      ...(isWhole
+        ? []
+        : [make("p", {}, "Where a number is not whole, give a fraction, or three digits.")]),
+    );
   };
   /** Give more steps of the same problem, or fewer of a new one: what was seen is no answer. */
   const choose = (wanted) => {
@@ -123,25 +252,58 @@ const practice = (form) => {
   };
   /** What can be said to a wrong answer, the most telling first. */
   const hints = ({ step, place }, given) => {
-    const [, rule, , names, right] = step, isLast = place === problem.steps.length - 1, slips = isLast ? problem.slips : [];
-    const part = ([wrong]) => given.some((one, i) => near(one, wrong[i]) && !near(one, right[i]) && !near(wrong[i], right[i]));
-    const plan = level === 3 && place ? [`In steps: ${problem.steps.map(([ask]) => ask).join(" ")}`] : [];
-    const sizes = names.map((name, i) => near(given[i], right[i]) ? "" : `${given[i]} is too ${given[i] < right[i] ? "small" : "large"} for “${name}”. `);
-    const close = right.every((r, i) => near(given[i], r) || (!Number.isInteger(r) && Math.abs(given[i] - r) <= 0.05 * Math.abs(r)));
-    return [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(part)].map(([, hint]) => hint).slice(0, 1)
-      .concat(close ? "You are near: give three digits, and round only at the end." : [], rule, plan, sizes.join(""));
+    const [, rule, , names, right] = step,
+      isLast = place === problem.steps.length - 1,
+      slips = isLast ? problem.slips : [];
+    const part = ([wrong]) =>
+      given.some(
+        (one, i) => near(one, wrong[i]) && !near(one, right[i]) && !near(wrong[i], right[i]),
+      );
+    const plan =
+      level === 3 && place ? [`In steps: ${problem.steps.map(([ask]) => ask).join(" ")}`] : [];
+    const sizes = names.map((name, i) =>
+      near(given[i], right[i])
+        ? ""
+        : `${given[i]} is too ${given[i] < right[i] ? "small" : "large"} for “${name}”. `,
+    );
+    const close = right.every(
+      (r, i) =>
+        near(given[i], r) || (!Number.isInteger(r) && Math.abs(given[i] - r) <= 0.05 * Math.abs(r)),
+    );
+    return [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(part)]
+      .map(([, hint]) => hint)
+      .slice(0, 1)
+      .concat(
+        close ? "You are near: give three digits, and round only at the end." : [],
+        rule,
+        plan,
+        sizes.join(""),
+      );
   };
   const judge = (one) => {
-    const { step: [, , work, , right], inputs, output } = one, texts = inputs.map((input) => input.value.trim());
+    const {
+        step: [, , work, , right],
+        inputs,
+        output,
+      } = one,
+      texts = inputs.map((input) => input.value.trim());
     if (one.done || texts.every((text) => !text)) return;
-    const given = texts.map((text, i) => { const all = readings(text); return all.find((value) => near(value, right[i])) ?? all[0] ?? NaN; });
-    inputs.forEach((input, i) => texts[i] && input.setAttribute("aria-invalid", String(!near(given[i], right[i]))));
-    if (given.some(Number.isNaN)) return say(output, false, "Write one number in each field, such as 5, 0.5, or 1/2.");
+    const given = texts.map((text, i) => {
+      const all = readings(text);
+      return all.find((value) => near(value, right[i])) ?? all[0] ?? NaN;
+    });
+    inputs.forEach(
+      (input, i) =>
+        texts[i] && input.setAttribute("aria-invalid", String(!near(given[i], right[i]))),
+    );
+    if (given.some(Number.isNaN))
+      return say(output, false, "Write one number in each field, such as 5, 0.5, or 1/2.");
     if (isSame(given, right)) {
       one.done = "right";
       return say(output, true, `Right. ${work}`);
     }
-    if (texts.join() === one.before) return say(output, false, `That is the same answer. ${one.shown.at(-1)}`);
+    if (texts.join() === one.before)
+      return say(output, false, `That is the same answer. ${one.shown.at(-1)}`);
     one.before = texts.join();
     if (!one.tries++ && !closed) remember(kind, false, level, 0); // missed, unless it comes right
     if (one.tries < 3) {
@@ -150,7 +312,10 @@ const practice = (form) => {
       return say(output, false, `Not yet. ${hint}`);
     }
     one.done = "shown";
-    const steps = level === 3 ? problem.steps.map(([ask, , each], i) => `${i + 1}. ${ask} ${each}`).join("; ") : work;
+    const steps =
+      level === 3
+        ? problem.steps.map(([ask, , each], i) => `${i + 1}. ${ask} ${each}`).join("; ")
+        : work;
     say(output, false, `This is how it goes. ${steps}`);
     finish(false);
   };
@@ -161,13 +326,29 @@ const practice = (form) => {
     const open = blanks.find(({ done }) => !done);
     if (blanks.every(({ done }) => done === "right")) {
       finish(true);
-      say(end, true, level < 3 ? "All right. The next one gives fewer steps." : "All right, without a step.");
+      say(
+        end,
+        true,
+        level < 3 ? "All right. The next one gives fewer steps." : "All right, without a step.",
+      );
     } else if (!open) say(end, false, "Try another one.");
-    else if (blanks.every(({ inputs }) => inputs.every(({ value }) => !value.trim()))) say(end, false, "Fill in a blank first.");
+    else if (blanks.every(({ inputs }) => inputs.every(({ value }) => !value.trim())))
+      say(end, false, "Fill in a blank first.");
     else end.textContent = "";
   });
   form.problem = () => problem;
-  form.append(body, make("p", { className: "practice-buttons" }, check, " ", ...(data.problem ? [] : [next, " ", menu])), end);
-  if (data.problem) form.prepend(make("p", { className: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
+  form.append(
+    body,
+    make(
+      "p",
+      { className: "practice-buttons" },
+      check,
+      " ",
+      ...(data.problem ? [] : [next, " ", menu]),
+    ),
+    end,
+  );
+  if (data.problem)
+    form.prepend(make("p", { className: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
   draw().catch(() => say(end, false, "The problems of this page could not be loaded."));
 };

@@ -58,7 +58,11 @@ class Words(Formatter):
     def get_field(self, name: str, args: Any, names: Any) -> Any:
         """Look up a name, or two."""
         parts = [super(Words, self).get_field(part, args, names)[0] for part in name.split("·")]
-        pairs = [f"{written(x, 'p')}·{written(y, 'p')}" for x, y in zip(*parts, strict=True)] if len(parts) == 2 else []
+        pairs = (
+            [f"{written(x, 'p')}·{written(y, 'p')}" for x, y in zip(*parts, strict=True)]
+            if len(parts) == 2
+            else []
+        )
         return (" + ".join(pairs) or parts[0]), name
 
     def format_field(self, value: Any, spec: str) -> str:
@@ -66,7 +70,9 @@ class Words(Formatter):
         return written(value, spec)
 
 
-def _draft(numbers: Callable[[Any], Any], question: str, lines: Sequence[str], rng: np.random.Generator) -> Draft:
+def _draft(
+    numbers: Callable[[Any], Any], question: str, lines: Sequence[str], rng: np.random.Generator
+) -> Draft:
     names, words = numbers(rng), Words()
 
     def value(name: str) -> Any:
@@ -76,7 +82,9 @@ def _draft(numbers: Callable[[Any], Any], question: str, lines: Sequence[str], r
     for line in lines:
         if line[0] != "-":
             ask, rule, work, asked = line.split(". ", 1)[1].split(" | ")
-            values = {name: value(of) for name, of in (each.split(" = ") for each in asked.split("; "))}
+            values = {
+                name: value(of) for name, of in (each.split(" = ") for each in asked.split("; "))
+            }
             ask, rule, work = (words.vformat(text, (), names) for text in (ask, rule, work))
             steps.append(Step(ask, rule, work, values))
             continue
@@ -98,9 +106,14 @@ def _choice(methods: Sequence[str], stories: Sequence[str], rng: np.random.Gener
     listed = "\n".join(f"({i}) {method}." for i, method in enumerate(order, 1))
     rule = "What is given, and what is asked? Each method says what it needs."
     hint = "That would be “{}”, which is not what the story asks for. Which of its words decide?"
-    slips = [([i], hint.format(method.split(":")[0])) for i, method in enumerate(order, 1) if i != place]
+    slips = [
+        ([i], hint.format(method.split(":")[0])) for i, method in enumerate(order, 1) if i != place
+    ]
     step = Step(
-        "Give its number.", rule, f"It is {order[place - 1]}. What decides is {decides}.", {"The method": place}
+        "Give its number.",
+        rule,
+        f"It is {order[place - 1]}. What decides is {decides}.",
+        {"The method": place},
     )
     return f"{story} Which method fits?\n{listed}", (step,), slips
 
@@ -113,7 +126,11 @@ def _kinds() -> Mapping[str, Kind]:
         numbers = getattr(draws, name.replace("-", "_"), None)
         methods = [line[3:] for line in (first, *lines) if line[0] != "-"]
         stories = [line[2:] for line in lines if line[0] == "-"]
-        draw = partial(_draft, numbers, first, lines) if numbers else partial(_choice, methods, stories)
+        draw = (
+            partial(_draft, numbers, first, lines)
+            if numbers
+            else partial(_choice, methods, stories)
+        )
         kinds[name] = Kind(int(chapter), promise, draw)
     return dict(sorted(kinds.items(), key=lambda item: item[1].chapter))
 
@@ -143,9 +160,13 @@ class Problem(NamedTuple):
         """Compare an answer: whole numbers exactly, others to three digits. The reply is true if it is right."""
         given, names = real_numbers("answer", answer), self.steps[-1].values
         if len(given) != len(names) or None in given:
-            raise ValueError(f"answer must be {len(names)} numbers ({', '.join(names)}), got {answer!r}")
+            raise ValueError(
+                f"answer must be {len(names)} numbers ({', '.join(names)}), got {answer!r}"
+            )
         hint = self._hint(given)
-        said = f"{OPEN_MARK} Not yet. {hint}" if hint else f"{RIGHT_MARK} Right. {self.steps[-1].work}"
+        said = (
+            f"{OPEN_MARK} Not yet. {hint}" if hint else f"{RIGHT_MARK} Right. {self.steps[-1].work}"
+        )
         return Verdict(self.kind, not hint, said)
 
     def _hint(self, given: Sequence[Any]) -> str:
@@ -158,13 +179,25 @@ class Problem(NamedTuple):
             return any(near(g, w) and not near(g, r) and not near(w, r) for g, w, r in each)
 
         each = zip(given, self.answer, strict=True)
-        close = [CLOSE] if all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in each) else []
+        close = (
+            [CLOSE]
+            if all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in each)
+            else []
+        )
         slips = [hint for wrong, hint in self.slips if same(given, wrong)]
-        return (slips + [hint for wrong, hint in self.slips if is_part(wrong)] + close + [self.steps[-1].rule])[0]
+        return (
+            slips
+            + [hint for wrong, hint in self.slips if is_part(wrong)]
+            + close
+            + [self.steps[-1].rule]
+        )[0]
 
     def plain(self) -> dict[str, Any]:
         """Return what the page needs to know, as plain data."""
-        steps = [[s.ask, s.rule, s.work, [*s.values], [*map(_plain, s.values.values())]] for s in self.steps]
+        steps = [
+            [s.ask, s.rule, s.work, [*s.values], [*map(_plain, s.values.values())]]
+            for s in self.steps
+        ]
         return {"question": self.question, "steps": steps, "slips": self.slips}
 
     def _repr_html_(self) -> str:
@@ -198,10 +231,10 @@ def same(given: Sequence[Any], wanted: Sequence[Any]) -> bool:
 def another(kind: str, *, level: int = 3, rng: np.random.Generator | int | None = None) -> Problem:
     """Draw a problem of a kind, with numbers that can be worked by hand.
 
-    Level 1 gives all steps but the last, level 2 leaves every other step blank, and level 3 asks the question alone.
-    The problem has its ``question``, the numbers of its ``answer``, ``slips`` (pairs of a wrong answer and the hint for
-    the mistake that leads to it), and ``check(answer)``. ``rng`` is a generator of NumPy or a seed. ``KINDS`` maps each
-    kind to its chapter.
+    Level 1 gives all steps but the last, level 2 leaves every other step blank, and level 3 asks
+    the question alone. The problem has its ``question``, the numbers of its ``answer``, ``slips``
+    (pairs of a wrong answer and the hint for the mistake that leads to it), and ``check(answer)``.
+    ``rng`` is a generator of NumPy or a seed. ``KINDS`` maps each kind to its chapter.
 
     >>> problem = another("storage", rng=1)
     >>> bool(problem.check(problem.answer))
@@ -212,7 +245,9 @@ def another(kind: str, *, level: int = 3, rng: np.random.Generator | int | None 
     rng = np.random.default_rng(rng)
     while True:
         question, steps, rules = ALL[kind].draw(rng)
-        problem = Problem(kind, level, question, steps, [([*map(_plain, wrong)], hint) for wrong, hint in rules])
+        problem = Problem(
+            kind, level, question, steps, [([*map(_plain, wrong)], hint) for wrong, hint in rules]
+        )
         told = [problem.answer, *(wrong for wrong, _ in problem.slips)]
         if not any(same(a, b) or same(b, a) for i, a in enumerate(told) for b in told[:i]):
             return problem
@@ -222,7 +257,10 @@ def form(kind: str, level: int, data: dict[str, Any]) -> Block:
     """Return the form for a kind; the script fills it, from the bank of the page if its data holds no problem."""
     promise = ALL[kind].promise
     names = {"data-kind": kind, "data-level": str(level), "aria-label": f"Practice: {promise}"}
-    first, data = "<noscript><p>Practice needs JavaScript.</p></noscript>", {"promise": promise, **data}
+    first, data = (
+        "<noscript><p>Practice needs JavaScript.</p></noscript>",
+        {"promise": promise, **data},
+    )
     looks: dict[str, Any] = {"script": SCRIPT, "styles": STYLES, "tag": "form", "attributes": names}
     return Block(kind="check", name=f"practice-{kind}", first=first, data=data, **looks)
 
@@ -240,7 +278,11 @@ def bank(name: str, count: int = 40) -> dict[str, Any]:
         if isinstance(value, str):
             return words.setdefault(value, len(words))
         return (
-            [*map(packed, value)] if isinstance(value, list | tuple) else float(f"{value:.9g}") if value % 1 else value
+            [*map(packed, value)]
+            if isinstance(value, list | tuple)
+            else float(f"{value:.9g}")
+            if value % 1
+            else value
         )
 
     problems = [[*map(packed, problem.plain().values())] for problem in drawn.values()]

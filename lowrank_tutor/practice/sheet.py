@@ -1,9 +1,10 @@
 """Write a problem set with its key, an autograder, and question banks: ``python -m lowrank_tutor.practice.sheet 7``.
 
-The seed decides the numbers, so that each class can have its own. In ``dist/problems-7`` are then ``problems.md`` for
-the class, ``key.md`` with every step, ``answers.py`` to fill in and ``test_answers.py`` to grade it (plain pytest,
-without this package), ``moodle.xml`` (with a hint for each typical mistake), and ``qti.zip`` (QTI 1.2, as Canvas reads
-it, a question for each number).
+The seed decides the numbers, so that each class can have its own. In ``dist/problems-7`` are then
+``problems.md`` for the class, ``key.md`` with every step, ``answers.py`` to fill in and
+``test_answers.py`` to grade it (plain pytest, without this package), ``moodle.xml`` (with a hint
+for each typical mistake), and ``qti.zip`` (QTI 1.2, as Canvas reads it, a question for each
+number).
 """
 
 import json
@@ -37,12 +38,15 @@ def write(seed: int, folder: Path) -> None:
     steps = ["".join(f"\n   - {step.ask} {step.work}" for step in p.steps) for _, p in problems]
     key = {i: [(number, tolerance(number)) for number in p.answer] for i, p in problems}
     form = [
-        f"    {i}: [{', '.join('...' for _ in p.answer)}],  # {', '.join(p.steps[-1].values)}\n" for i, p in problems
+        f"    {i}: [{', '.join('...' for _ in p.answer)}],  # {', '.join(p.steps[-1].values)}\n"
+        for i, p in problems
     ]
     head = f"Rows of a matrix are separated by semicolons. Give fractions exactly, or to three digits. Seed {seed}.\n"
     texts = {
         "problems.md": "\n".join(["# Problems\n", head, *asked]),
-        "key.md": "\n".join(["# Key\n", *(f"{one}{lines}\n" for one, lines in zip(asked, steps, strict=True))]),
+        "key.md": "\n".join(
+            ["# Key\n", *(f"{one}{lines}\n" for one, lines in zip(asked, steps, strict=True))]
+        ),
         "answers.py": f"ANSWERS = {{\n{''.join(form)}}}\n",
         "test_answers.py": TEMPLATES["grader"].replace("{key}", repr(key)),
         "moodle.xml": moodle(problems),
@@ -68,10 +72,14 @@ def moodle(problems: Problems) -> str:
     """Return a question bank for Moodle: each number a field inside the text, with the hints of its slips."""
     questions = []
     for i, p in problems:
-        fields = "".join(f"<p>{name}: {_cloze(p, place)}</p>" for place, name in enumerate(p.steps[-1].values))
+        fields = "".join(
+            f"<p>{name}: {_cloze(p, place)}</p>" for place, name in enumerate(p.steps[-1].values)
+        )
         steps = "; ".join(f"{step.ask} {step.work}" for step in p.steps)
         text, solution = escape(f"<p>{escape(p.question)}</p>{fields}"), escape(steps)
-        questions.append(TEMPLATES["cloze"].format(name=f"{i:02} {p.kind}", text=text, solution=solution))
+        questions.append(
+            TEMPLATES["cloze"].format(name=f"{i:02} {p.kind}", text=text, solution=solution)
+        )
     return str(TEMPLATES["quiz"].format(items="".join(questions)))
 
 
@@ -79,7 +87,10 @@ def qti(problems: Problems, seed: int) -> str:
     """Return an assessment of numerical questions, one for each number of an answer."""
     items = [
         TEMPLATES["item"].format(
-            name=f"q{i:02}_{j}", text=escape(f"{p.question} {name}:"), low=right - slack, high=right + slack
+            name=f"q{i:02}_{j}",
+            text=escape(f"{p.question} {name}:"),
+            low=right - slack,
+            high=right + slack,
         )
         for i, p in problems
         for j, (name, right) in enumerate(zip(p.steps[-1].values, p.answer, strict=True), 1)

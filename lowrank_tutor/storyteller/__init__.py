@@ -1,7 +1,8 @@
 """The storyteller: one small trained language model, its stories, and cuts of its attention.
 
-Of the words before it, a model of two layers and four heads guesses the next one. It knows 81 words, and its little
-stories test eight jobs, which ``storyteller/language.py`` lists. Take away what you like, and see what it forgets:
+Of the words before it, a model of two layers and four heads guesses the next one. It knows 81
+words, and its little stories test eight jobs, which ``storyteller/language.py`` lists. Take away
+what you like, and see what it forgets:
 
 >>> from lowrank_tutor import storyteller
 >>> story = "<s> Ada wears red . Ben wears blue . the cat slept because it was tired . Ada wears"
@@ -11,8 +12,8 @@ red: 100%
 red: 100%
 red: 17%
 
-Stories, cuts, and the forward pass need NumPy alone; ``load``, ``train``, and ``Storyteller`` need PyTorch. The weights
-were trained by ``python -m measure.training.storyteller``.
+Stories, cuts, and the forward pass need NumPy alone; ``load``, ``train``, and ``Storyteller`` need
+PyTorch. The weights were trained by ``python -m measure.training.storyteller``.
 """
 
 from typing import TYPE_CHECKING
@@ -33,7 +34,16 @@ from lowrank_tutor.storyteller.cuts import (
     top,
     window,
 )  # fmt: skip
-from lowrank_tutor.storyteller.language import JOBS, KINDS, WORDS, Story, answer, encode, grade, stories
+from lowrank_tutor.storyteller.language import (
+    JOBS,
+    KINDS,
+    WORDS,
+    Story,
+    answer,
+    encode,
+    grade,
+    stories,
+)
 from lowrank_tutor.storyteller.twin import forward, next_words, tables, trained_weights
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Cuts of the storyteller's attention, in NumPy: what a reader takes away, and what the model then says.
 
-A cut is a function of queries, keys, and values, (..., n, 16) each, that stands in for exact attention: give it as
-``attend`` to :func:`~lowrank_tutor.storyteller.forward`, to a model of :func:`~lowrank_tutor.storyteller.load`, or to
-:func:`~lowrank_tutor.storyteller.grade`. Cuts show what would be lost, and save nothing themselves: they compute the
-whole table first. Two functions cut the model's weights instead, :func:`cut_scores` and :func:`cut_latents`.
+A cut is a function of queries, keys, and values, (..., n, 16) each, that stands in for exact
+attention: give it as ``attend`` to :func:`~lowrank_tutor.storyteller.forward`, to a model of
+:func:`~lowrank_tutor.storyteller.load`, or to :func:`~lowrank_tutor.storyteller.grade`. Cuts show
+what would be lost, and save nothing themselves: they compute the whole table first. Two functions
+cut the model's weights instead, :func:`cut_scores` and :func:`cut_latents`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ __all__ = [
     "top", "window",
 ]  # fmt: skip
 
-Table = Callable[[FloatArray, FloatArray], Any]  # of queries and keys: how much each word listens to each
+Table = Callable[
+    [FloatArray, FloatArray], Any
+]  # of queries and keys: how much each word listens to each
 Weights = Mapping[str, NDArray[np.float64]]
 WIDTH = 16  # of a head
 
@@ -36,7 +39,9 @@ class Cut(NamedTuple):
 
     def __call__(self, q: Any, k: Any, v: Any) -> Any:
         """Return what the heads read, (..., n, 16), for arrays or tensors; the result is an array."""
-        q, k, v = (np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v))
+        q, k, v = (
+            np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v)
+        )
         return self.table(q, k) @ self.values(v)
 
 
@@ -89,8 +94,9 @@ def window(count: int) -> Cut:
 def means(count: int) -> Cut:
     """Let each word see what stands before it, and itself, as the means of ``count`` groups of neighbors.
 
-    A group has the mean key and the mean value of its words, and votes as often as it has words: chapter 7's averages,
-    made causal. Groups are as equal as they can be; where there are no more words than groups, nothing is averaged.
+    A group has the mean key and the mean value of its words, and votes as often as it has words:
+    chapter 7's averages, made causal. Groups are as equal as they can be; where there are no more
+    words than groups, nothing is averaged.
     """
     check_size(count, "count")
 
@@ -178,7 +184,8 @@ def bits(count: int) -> Cut:
 def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
     """Return weights whose heads score words by the best matrix of a ``rank``, 1 to 16, near their own.
 
-    A head's score of two words is $x^T W y$, with $W = W_Q W_K^T$ of rank 16 (chapter 5); here W is cut plainly.
+    A head's score of two words is $x^T W y$, with $W = W_Q W_K^T$ of rank 16 (chapter 5); here W is
+    cut plainly.
     """
     check_integer(rank, "rank", 1, WIDTH)
     changed = dict(check_weights(weights))
@@ -196,8 +203,9 @@ def cut_latents(
 ) -> dict[str, NDArray[np.float64]]:
     """Return weights whose keys and values, 128 numbers of a word in each layer, follow from ``rank`` numbers of it.
 
-    The matrix that makes both, (128, 64), is cut plainly, or so that keys and values change least for inputs with the
-    second ``moments`` $E[xx^T]$, (64, 64) for each of "layers.0" and "layers.1" (chapter 8).
+    The matrix that makes both, (128, 64), is cut plainly, or so that keys and values change least
+    for inputs with the second ``moments`` $E[xx^T]$, (64, 64) for each of "layers.0" and "layers.1"
+    (chapter 8).
     """
     check_integer(rank, "rank", 1, 64)
     changed = dict(check_weights(weights))
@@ -212,17 +220,27 @@ def cut_latents(
 def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
-        raise TypeError(f"weights must be a dict such as trained_weights() returns, got {type(weights).__name__}")
-    if missing := [name for name in ("embed.weight", "norm.weight", "layers.0.q.weight") if name not in weights]:
-        raise ValueError(f"weights must have the names of trained_weights(), got none for {missing[0]}")
+        raise TypeError(
+            f"weights must be a dict such as trained_weights() returns, got {type(weights).__name__}"
+        )
+    if missing := [
+        name for name in ("embed.weight", "norm.weight", "layers.0.q.weight") if name not in weights
+    ]:
+        raise ValueError(
+            f"weights must have the names of trained_weights(), got none for {missing[0]}"
+        )
     return weights
 
 
 def _check_moments(moments: object) -> Mapping[str, ArrayLike]:
     if not isinstance(moments, Mapping):
-        raise TypeError(f"moments must be a dict of a matrix for each layer, got {type(moments).__name__}")
+        raise TypeError(
+            f"moments must be a dict of a matrix for each layer, got {type(moments).__name__}"
+        )
     if {*moments} != {"layers.0", "layers.1"}:
-        raise ValueError(f'moments must be given for "layers.0" and "layers.1", got {sorted(map(str, moments))}')
+        raise ValueError(
+            f'moments must be given for "layers.0" and "layers.1", got {sorted(map(str, moments))}'
+        )
     return moments
 
 

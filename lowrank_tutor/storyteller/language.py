@@ -1,22 +1,23 @@
 """Little stories with known answers: the language that the storyteller speaks, and how its answers are graded.
 
-A story is a few sentences in words that a child knows. Some of its words follow from what stands before them, and each
-of these tests a *job*; here the tested word stands after the bar:
+A story is a few sentences in words that a child knows. Some of its words follow from what stands
+before them, and each of these tests a *job*; here the tested word stands after the bar:
 
-==========  ==============================================  ============================================
-job         such as                                         what it takes
-==========  ==============================================  ============================================
-agreement   the old cats near the dog | wait                to skip the noun that is nearer
-reference   the cats slept because | they                   to know whether they are many
-reason      the cat slept because it was | tired            the verb, four words back
-copy        do mi re . again : do mi | re                   to find the place in the first tune
-far fact    Ada wears red . ... Ada wears | red             to find one sentence among all
-new fact    Ada wears red . ... now Ada wears pink . ...    to take the newer of two sentences
+==========  ==============================================
+============================================ job         such as
+what it takes ==========  ==============================================
+============================================ agreement   the old cats near the dog | wait
+to skip the noun that is nearer reference   the cats slept because | they                   to know
+whether they are many reason      the cat slept because it was | tired            the verb, four
+words back copy        do mi re . again : do mi | re                   to find the place in the
+first tune far fact    Ada wears red . ... Ada wears | red             to find one sentence among
+all new fact    Ada wears red . ... now Ada wears pink . ...    to take the newer of two sentences
             Ada wears | pink
-who         Ben has milk . ... who has milk ? | Ben         to find the same sentence from its other end
-most        it rained . ... it snowed . ... it rained .     to count all of them
+who         Ben has milk . ... who has milk ? | Ben         to find the same sentence from its other
+end most        it rained . ... it snowed . ... it rained .     to count all of them
             ... mostly it | rained
-==========  ==============================================  ============================================
+==========  ==============================================
+============================================
 """
 
 from __future__ import annotations
@@ -34,13 +35,35 @@ __all__ = ["JOBS", "KINDS", "LONGEST", "WORDS", "Story", "answer", "encode", "gr
 NAMES = ("Ada", "Ben", "Eva", "Kai", "Leo", "Mia", "Tom", "Zoe")
 COLORS = ("red", "blue", "green", "gold", "white", "black", "pink", "gray")
 THINGS = ("milk", "honey", "bread", "rice", "soup", "tea", "jam", "cheese")
-ANIMALS = {"cat": "cats", "dog": "dogs", "owl": "owls", "fox": "foxes", "hen": "hens", "bee": "bees"}
+ANIMALS = {
+    "cat": "cats",
+    "dog": "dogs",
+    "owl": "owls",
+    "fox": "foxes",
+    "hen": "hens",
+    "bee": "bees",
+}
 MOODS = {"tired": "slept", "hungry": "ate", "happy": "sang", "cold": "shivered"}
 VERBS = {"sleeps": "sleep", "runs": "run", "waits": "wait", "sings": "sing"}
 WEATHER = ("rained", "snowed", "stormed")
 NOTES = ("do", "re", "mi", "fa", "so", "la", "ti")
 OTHERS = (
-    *("<s>", ".", "?", ":", "wears", "has", "now", "who", "the", "because", "it", "they", "was", "were"),
+    *(
+        "<s>",
+        ".",
+        "?",
+        ":",
+        "wears",
+        "has",
+        "now",
+        "who",
+        "the",
+        "because",
+        "it",
+        "they",
+        "was",
+        "were",
+    ),
     *("near", "old", "little", "again", "mostly"),
 )
 
@@ -110,21 +133,32 @@ def answer(words: str | Sequence[str]) -> tuple[str, str]:
     """
     encode(words)
     said = words.split() if isinstance(words, str) else list(words)
-    triples = list(zip(said, said[1:], said[2:], strict=False))  # only earlier sentences are complete
+    triples = list(
+        zip(said, said[1:], said[2:], strict=False)
+    )  # only earlier sentences are complete
     match said[-7:]:
         case [*_, "now", name, "wears"] if name in NAMES:
             return "", ""
         case [*_, name, ("wears" | "has") as verb] if name in NAMES:
             told = [thing for *fact, thing in triples if fact == [name, verb]]
-            return (told[-1], "new fact" if len(set(told)) > 1 else "far fact") if told else ("", "")
+            return (
+                (told[-1], "new fact" if len(set(told)) > 1 else "far fact") if told else ("", "")
+            )
         case [*_, "who", verb, thing, "?"]:
             owners = [name for name, *fact in triples if fact == [verb, thing] and name in NAMES]
             return (owners[-1], "who") if owners else ("", "")
         case [*_, "mostly", "it"]:
             days = [day for it, day, _ in triples if it == "it" and day in WEATHER]
             most = max(WEATHER, key=days.count)
-            return (most, "most") if [days.count(day) for day in WEATHER].count(days.count(most)) == 1 else ("", "")
-        case [*_, "the", "old" | "little", animals, "near", "the", other] if other in (*ANIMALS, *ANIMALS.values()):
+            return (
+                (most, "most")
+                if [days.count(day) for day in WEATHER].count(days.count(most)) == 1
+                else ("", "")
+            )
+        case [*_, "the", "old" | "little", animals, "near", "the", other] if other in (
+            *ANIMALS,
+            *ANIMALS.values(),
+        ):
             return KINDS["do" if animals in ANIMALS.values() else "does"][0], "agreement"
         case [*_, animals, deed, "because"] if deed in MOODS.values():
             return "they" if animals in ANIMALS.values() else "it", "reference"
@@ -132,25 +166,33 @@ def answer(words: str | Sequence[str]) -> tuple[str, str]:
             return next(mood for mood, does in MOODS.items() if does == deed), "reason"
         case [*_, note] if ":" in said and note in NOTES:
             tune = said[: said.index(":")]
-            return (tune[tune.index(note) + 1], "copy") if note in tune and tune[-1] != note else ("", "")
+            return (
+                (tune[tune.index(note) + 1], "copy")
+                if note in tune and tune[-1] != note
+                else ("", "")
+            )
     return "", ""
 
 
-def grade(model: Callable[..., Any], told: Sequence[Story], *, attend: Any = None) -> dict[str, float]:
+def grade(
+    model: Callable[..., Any], told: Sequence[Story], *, attend: Any = None
+) -> dict[str, float]:
     """Return the share of right answers by job: how often the likeliest next word is that of the story.
 
-    For *agreement* every verb of the right number is right. Stories are read one at a time, so that a cut of a table
-    is one of the story's own table, without padding.
+    For *agreement* every verb of the right number is right. Stories are read one at a time, so that
+    a cut of a table is one of the story's own table, without padding.
 
     Parameters
     ----------
     model : callable
-        Takes the numbers of the words, shape (1, n), and ``attend``, and returns logits, shape (1, n, words): the model
-        of :func:`load`, one of your own, or the twin in NumPy, :func:`lowrank_tutor.storyteller.forward`.
+        Takes the numbers of the words, shape (1, n), and ``attend``, and returns logits, shape (1,
+        n, words): the model of :func:`load`, one of your own, or the twin in NumPy,
+        :func:`lowrank_tutor.storyteller.forward`.
     told : sequence of Story
         Stories, such as those of :func:`stories`.
     attend : callable or sequence of callables, optional
-        What takes the place of exact attention, for all layers or one for each; the model gets it as it is.
+        What takes the place of exact attention, for all layers or one for each; the model gets it
+        as it is.
 
     Examples
     --------
@@ -161,13 +203,19 @@ def grade(model: Callable[..., Any], told: Sequence[Story], *, attend: Any = Non
     (1.0, True)
     """
     if not callable(model):
-        raise TypeError(f"model must be a function of the words' numbers, got {type(model).__name__}")
+        raise TypeError(
+            f"model must be a function of the words' numbers, got {type(model).__name__}"
+        )
     if not isinstance(told, list | tuple) or not all(isinstance(story, Story) for story in told):
-        raise TypeError(f"told must be a list of Story, such as stories(100) returns, got {type(told).__name__}")
+        raise TypeError(
+            f"told must be a list of Story, such as stories(100) returns, got {type(told).__name__}"
+        )
     right: dict[str, list[bool]] = {job: [] for job in JOBS}
     for words, jobs in told:
         logits = model(np.array([encode(words)]), attend=attend)
-        best = np.asarray(logits.detach() if hasattr(logits, "detach") else logits)[0].argmax(axis=-1)
+        best = np.asarray(logits.detach() if hasattr(logits, "detach") else logits)[0].argmax(
+            axis=-1
+        )
         for i, job in enumerate(jobs):
             if job:
                 right[job].append(_is_right(WORDS[best[i - 1]], words[i], job))
@@ -185,8 +233,12 @@ def _story(rng: Generator, facts: int) -> Story:
     days, sums = _days(rng)
     end = [questions[i] for i in rng.permutation(len(questions))[:4]] + sums
     threads += [[day] for day in days]
-    room = LONGEST - 1 - sum(len(sentence.words) for thread in [*threads, end] for sentence in thread)
-    asides = [_animals(rng) for _ in range(rng.integers(4))] + [_tune(rng) for _ in range(rng.integers(2))]
+    room = (
+        LONGEST - 1 - sum(len(sentence.words) for thread in [*threads, end] for sentence in thread)
+    )
+    asides = [_animals(rng) for _ in range(rng.integers(4))] + [
+        _tune(rng) for _ in range(rng.integers(2))
+    ]
     for aside in asides[::-1]:
         if len(aside.words) <= room:
             threads.append([aside])
@@ -204,7 +256,9 @@ def _story(rng: Generator, facts: int) -> Story:
 def _people(rng: Generator, facts: int) -> tuple[list[list[Sentence]], list[Sentence]]:
     """Return what is told of each person, in order, and a question about each."""
     threads, questions = [], []
-    names, things, colors = ([str(word) for word in rng.permutation(kind)] for kind in (NAMES, THINGS, COLORS))
+    names, things, colors = (
+        [str(word) for word in rng.permutation(kind)] for kind in (NAMES, THINGS, COLORS)
+    )
     for name, thing in zip(names[:facts], things, strict=False):
         fact, job = [name, "has", thing], "far fact"
         thread = [Sentence([*fact, "."], {})]
@@ -228,7 +282,11 @@ def _days(rng: Generator) -> tuple[list[Sentence], list[Sentence]]:
         return [], []
     counts = [(2, 1), (3, 1), (3, 2), (2, 1, 1), (4, 2), (3, 2, 1)][rng.integers(6)]
     kinds = [str(word) for word in rng.permutation(WEATHER)]
-    days = [Sentence(["it", kind, "."], {}) for kind, count in zip(kinds, counts, strict=False) for _ in range(count)]
+    days = [
+        Sentence(["it", kind, "."], {})
+        for kind, count in zip(kinds, counts, strict=False)
+        for _ in range(count)
+    ]
     return days, [Sentence(["mostly", "it", kinds[0], "."], {2: "most"})]
 
 
@@ -239,7 +297,10 @@ def _animals(rng: Generator) -> Sentence:
     if rng.random() < 0.6:
         verb = list(VERBS.items())[rng.integers(len(VERBS))][many]
         size = ("old", "little")[rng.integers(2)]
-        return Sentence(["the", size, one[many], "near", "the", other[rng.integers(2)], verb, "."], {6: "agreement"})
+        return Sentence(
+            ["the", size, one[many], "near", "the", other[rng.integers(2)], verb, "."],
+            {6: "agreement"},
+        )
     mood, deed = list(MOODS.items())[rng.integers(len(MOODS))]
     why = [("it", "was"), ("they", "were")][many]
     jobs = {4: "reference", 6: "reason"}

@@ -1,7 +1,8 @@
 """The storyteller: a causal language model of two layers that fits on a screen, in PyTorch.
 
-It has no positions: each word's vector carries those of the two words before it, so that the score of two words is
-exactly the bilinear form of chapter 5. Its attention may be any function of queries, keys, and values.
+It has no positions: each word's vector carries those of the two words before it, so that the score
+of two words is exactly the bilinear form of chapter 5. Its attention may be any function of
+queries, keys, and values.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from torch.nn import functional as F
 from lowrank_tutor._checks import check_rng, check_size
 from lowrank_tutor.storyteller.cuts import check_weights
 from lowrank_tutor.storyteller.language import WORDS, Story, encode, stories
-from lowrank_tutor.storyteller.twin import HEADS, LAYERS, check_ids, one_a_layer, tables, trained_weights
+from lowrank_tutor.storyteller.twin import (
+    HEADS,
+    LAYERS,
+    check_ids,
+    one_a_layer,
+    tables,
+    trained_weights,
+)
 
 __all__ = ["Storyteller", "load", "train"]
 
@@ -37,12 +45,17 @@ class Layer(nn.Module):
         super().__init__()
         self.norm_1, self.norm_2 = nn.RMSNorm(DIM, eps=1e-6), nn.RMSNorm(DIM, eps=1e-6)
         self.q, self.k, self.v, self.out = (nn.Linear(DIM, DIM, bias=False) for _ in range(4))
-        self.up, self.down = nn.Linear(DIM, 3 * DIM, bias=False), nn.Linear(3 * DIM, DIM, bias=False)
+        self.up, self.down = (
+            nn.Linear(DIM, 3 * DIM, bias=False),
+            nn.Linear(3 * DIM, DIM, bias=False),
+        )
 
     def forward(self, x: Tensor, attend: Attend) -> Tensor:
         """Return the layer's output for ``x``, (batch, n, 64)."""
         y = self.norm_1(x)
-        q, k, v = (part(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in (self.q, self.k, self.v))
+        q, k, v = (
+            part(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in (self.q, self.k, self.v)
+        )
         read = torch.as_tensor(attend(q, k, v), dtype=x.dtype, device=x.device)
         x = x + self.out(read.transpose(1, 2).flatten(2))
         out: Tensor = x + self.down(F.relu(self.up(self.norm_2(x))))
@@ -55,7 +68,10 @@ class Storyteller(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embed = nn.Embedding(len(WORDS), DIM)
-        self.one_back, self.two_back = nn.Linear(DIM, DIM, bias=False), nn.Linear(DIM, DIM, bias=False)
+        self.one_back, self.two_back = (
+            nn.Linear(DIM, DIM, bias=False),
+            nn.Linear(DIM, DIM, bias=False),
+        )
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
         self.norm = nn.RMSNorm(DIM, eps=1e-6)
         nn.init.normal_(self.embed.weight, std=0.15)
@@ -63,11 +79,15 @@ class Storyteller(nn.Module):
     def forward(self, ids: Any, *, attend: Attend | Sequence[Attend] | None = None) -> Tensor:
         """Return the logits of each next word, (batch, n, words), for the numbers of words, (batch, n).
 
-        ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads read, of the same
-        shape; a sequence has one for each layer.
+        ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the
+        heads read, of the same shape; a sequence has one for each layer.
         """
         words = self.embed(ids if isinstance(ids, Tensor) else torch.as_tensor(check_ids(ids)))
-        x = words + F.pad(self.one_back(words), (0, 0, 1, -1)) + F.pad(self.two_back(words), (0, 0, 2, -2))
+        x = (
+            words
+            + F.pad(self.one_back(words), (0, 0, 1, -1))
+            + F.pad(self.two_back(words), (0, 0, 2, -2))
+        )
         for layer, one in zip(self.layers, one_a_layer(attend, causal_attention), strict=True):
             x = layer(x, one)
         logits: Tensor = self.norm(x) @ self.embed.weight.T
@@ -75,7 +95,9 @@ class Storyteller(nn.Module):
 
     def tables(self, ids: Any) -> Tensor:
         """Return the weights of every head, (batch, 2, 4, n, n): a row for each word that listens."""
-        weights = {name: weight.detach().double().numpy() for name, weight in self.state_dict().items()}
+        weights = {
+            name: weight.detach().double().numpy() for name, weight in self.state_dict().items()
+        }
         return torch.from_numpy(tables(np.asarray(ids), weights=weights))
 
     @staticmethod
@@ -106,19 +128,26 @@ def train(
 ) -> Storyteller:
     """Train a model on 32 new stories a step, with Adam; it takes minutes of one core.
 
-    Words that test a job count three times. ``report(step, model)`` is called after every hundredth step.
+    Words that test a job count three times. ``report(step, model)`` is called after every hundredth
+    step.
     """
     check_size(steps, "steps")
     if report is not None and not callable(report):
-        raise TypeError(f"report must be a function of a step and the model, got {type(report).__name__}")
+        raise TypeError(
+            f"report must be a function of a step and the model, got {type(report).__name__}"
+        )
     rng = check_rng(rng)
     torch.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01)
     for step in range(1, steps + 1):
-        optimizer.param_groups[0]["lr"] = RATE * min(1, step / WARM_UP) * max(0.03, 1 - step / steps)
+        optimizer.param_groups[0]["lr"] = (
+            RATE * min(1, step / WARM_UP) * max(0.03, 1 - step / steps)
+        )
         ids, counts = _batch(stories(BATCH, rng=rng))
-        losses = F.cross_entropy(model(ids, attend=attend)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
+        losses = F.cross_entropy(
+            model(ids, attend=attend)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
+        )
         optimizer.zero_grad()
         torch.autograd.backward((losses * counts[:, 1:]).sum() / counts[:, 1:].sum())
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

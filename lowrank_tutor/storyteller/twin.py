@@ -1,7 +1,8 @@
 """The storyteller's forward pass in NumPy, for pages and for people without PyTorch.
 
-Two layers of four heads of width 16, vectors of 64 numbers, no positions and no biases. Each word's vector carries
-those of the two words before it, so that the score of two words is exactly the bilinear form of chapter 5.
+Two layers of four heads of width 16, vectors of 64 numbers, no positions and no biases. Each word's
+vector carries those of the two words before it, so that the score of two words is exactly the
+bilinear form of chapter 5.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ def trained_weights() -> dict[str, NDArray[np.float64]]:
     found, at, row = {}, 0, 0
     for name, shape in stored["shapes"].items():
         rows, columns = shape if len(shape) == 2 else (1, *shape)
-        block = numbers[at : at + rows * columns].reshape(rows, columns) * scales[row : row + rows, None]
+        block = (
+            numbers[at : at + rows * columns].reshape(rows, columns)
+            * scales[row : row + rows, None]
+        )
         found[name] = block.reshape(shape)
         at, row = at + rows * columns, row + rows
     return found
@@ -47,8 +51,9 @@ def trained_weights() -> dict[str, NDArray[np.float64]]:
 def forward(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None) -> FloatArray:
     """Return the logits of each next word, shape (batch, n, words), for the numbers of words, shape (batch, n).
 
-    ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads read, of the same
-    shape; a sequence has one for each layer. ``weights`` are those of :func:`trained_weights`, or changed ones.
+    ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads
+    read, of the same shape; a sequence has one for each layer. ``weights`` are those of
+    :func:`trained_weights`, or changed ones.
     """
     w = trained_weights() if weights is None else check_weights(weights)
     *_, (_, x) = _layers(check_ids(ids), one_a_layer(attend, exact), w)
@@ -59,18 +64,23 @@ def forward(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = Non
 def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None) -> FloatArray:
     """Return what every word hears of every other, shape (batch, 2, 4, n, n), a row for each word that listens.
 
-    ``attend`` is a :class:`~lowrank_tutor.storyteller.Cut`, or one for each layer; by default the tables are exact.
+    ``attend`` is a :class:`~lowrank_tutor.storyteller.Cut`, or one for each layer; by default the
+    tables are exact.
     """
     w = trained_weights() if weights is None else check_weights(weights)
     cuts = one_a_layer(attend, exact)
     if strange := [cut for cut in cuts if not isinstance(cut, Cut)]:
         raise TypeError(f"attend must be a Cut, which has a table, got {type(strange[0]).__name__}")
     layers = _layers(check_ids(ids), cuts, w)
-    return np.stack([cut.table(q, k) for cut, ((q, k, _), _) in zip(cuts, layers, strict=True)], axis=1)
+    return np.stack(
+        [cut.table(q, k) for cut, ((q, k, _), _) in zip(cuts, layers, strict=True)], axis=1
+    )
 
 
 @own_names("the model is built in, and weights= gives others")
-def next_words(words: str | Sequence[str], *, attend: Any = None, weights: Weights | None = None) -> dict[str, float]:
+def next_words(
+    words: str | Sequence[str], *, attend: Any = None, weights: Weights | None = None
+) -> dict[str, float]:
     """Return the probability of each word to be the next one.
 
     >>> words = next_words("<s> Ada wears red . Ben wears blue . who wears blue ?")
@@ -90,19 +100,29 @@ def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     if found.ndim != 2 or found.size == 0:
         raise ValueError(f"ids must have shape (batch, n), got {found.shape}")
     if found.min() < 0 or found.max() >= len(WORDS):
-        raise ValueError(f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}")
+        raise ValueError(
+            f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}"
+        )
     return found
 
 
 def one_a_layer(attend: Any, usual: Any) -> list[Any]:
     """Return what takes the place of attention in each layer."""
-    cuts = list(attend) if isinstance(attend, list | tuple) and not callable(attend) else [attend or usual] * LAYERS
+    cuts = (
+        list(attend)
+        if isinstance(attend, list | tuple) and not callable(attend)
+        else [attend or usual] * LAYERS
+    )
     if len(cuts) != LAYERS or not all(map(callable, cuts)):
-        raise TypeError(f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, got {attend!r}")
+        raise TypeError(
+            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, got {attend!r}"
+        )
     return cuts
 
 
-def _layers(ids: NDArray[Any], cuts: list[Any], w: Weights) -> Iterator[tuple[list[FloatArray], Any]]:
+def _layers(
+    ids: NDArray[Any], cuts: list[Any], w: Weights
+) -> Iterator[tuple[list[FloatArray], Any]]:
     """Yield each layer's queries, keys, and values, and what comes out of it."""
     embedded = w["embed.weight"][ids]
     x = embedded.copy()

@@ -16,7 +16,11 @@ def draw(seed: int) -> dict[str, float]:
         errors = [float(np.linalg.norm(cut - signal) / np.linalg.norm(signal)) for cut in cuts]
         numbers[f"best k at noise {noise:g}"] = 1 + int(np.argmin(errors))
     numbers |= {"error at noise 3, 1 layer": errors[0], "error at noise 3, 2 layers": errors[1]}
-    return numbers | {"layers that the rule keeps at noise 3": int((s > hard_threshold(s, 80, 60, noise=3.0)).sum())}
+    return numbers | {
+        "layers that the rule keeps at noise 3": int(
+            (s > hard_threshold(s, 80, 60, noise=3.0)).sum()
+        )
+    }
 
 
 def _waves(n: int, numbers: list[int]) -> np.ndarray:

@@ -19,7 +19,9 @@ def draw(seed: int) -> dict[str, float]:
         missed = np.linalg.norm((guess - digits)[~shown]) / np.linalg.norm(digits[~shown])
         numbers[f"hidden pixels, k = {k}, penalty {penalty}"] = float(missed)
     numbers["best rank for hidden ratings"] = best_rank(rng)
-    return numbers | {"numbers with which PCA recognizes as many as LDA with 4": numbers_needed(rng)}
+    return numbers | {
+        "numbers with which PCA recognizes as many as LDA with 4": numbers_needed(rng)
+    }
 
 
 def numbers_needed(rng: np.random.Generator) -> int:
@@ -31,7 +33,11 @@ def numbers_needed(rng: np.random.Generator) -> int:
         return int((lda(old, y, min(old.shape[1], 9)).classify(then) == truth).sum())
 
     four, pca = lda(x, y, 4), PCA(64).fit(x)
-    goal, old, then = recognized(four.project(x), four.project(new)), pca.transform(x), pca.transform(new)
+    goal, old, then = (
+        recognized(four.project(x), four.project(new)),
+        pca.transform(x),
+        pca.transform(new),
+    )
     return next(k for k in range(1, 65) if recognized(old[:, :k], then[:, :k]) >= goal)
 
 

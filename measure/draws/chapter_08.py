@@ -30,7 +30,13 @@ def _rotated(g: torch.Generator) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for base in (100, 10_000, 500_000):
         angles = torch.arange(48.0)[:, None] / base ** (torch.arange(8) / 8)
-        turned = torch.view_as_real(plane * torch.exp(1j * angles)).flatten(2).transpose(0, 1).flatten(1).numpy()
+        turned = (
+            torch.view_as_real(plane * torch.exp(1j * angles))
+            .flatten(2)
+            .transpose(0, 1)
+            .flatten(1)
+            .numpy()
+        )
         numbers[f"rank after rotation, base {base}"] = numerical_rank(turned)
         numbers[f"rank at 1% after rotation, base {base}"] = numerical_rank(turned, rtol=0.01)
     return numbers
@@ -51,7 +57,8 @@ def _cut(g: torch.Generator) -> dict[str, float]:
         return score_error(table, *factorize(table, k, s_moment=known), s_moment=moment) / whole
 
     return {
-        "quarter of the rank, no decay": score_error(table, *factorize(table, 8)) / float(np.linalg.norm(table)),
+        "quarter of the rank, no decay": score_error(table, *factorize(table, 8))
+        / float(np.linalg.norm(table)),
         "quarter of the rank, plain cut": off(8, None),
         "quarter of the rank, for the inputs": off(8, moment),
         "rank 2, for the inputs": off(2, moment),
@@ -67,7 +74,10 @@ def _scores(g: torch.Generator) -> dict[str, float]:
     whole = score_error(w_k, *nothing, s_moment=a, h_moment=b)
     known = {"neither": {}, "tokens": {"s_moment": a}, "both": {"s_moment": a, "h_moment": b}}
     return {
-        f"scores, cut for {name}": score_error(w_k, *factorize(w_k, 8, **moments), s_moment=a, h_moment=b) / whole
+        f"scores, cut for {name}": score_error(
+            w_k, *factorize(w_k, 8, **moments), s_moment=a, h_moment=b
+        )
+        / whole
         for name, moments in known.items()
     }
 
@@ -87,7 +97,9 @@ def _rounded(g: torch.Generator) -> dict[str, float]:
         for bits in (8, 4, 2):
             step = (high - low) / (2**bits - 1)
             rounded = low + step * ((keys - low) / step).round()
-            numbers[f"{bits} bits, a scale for each {name}"] = relative_error(scores(rounded), scores(keys))
+            numbers[f"{bits} bits, a scale for each {name}"] = relative_error(
+                scores(rounded), scores(keys)
+            )
     return numbers
 
 
@@ -100,7 +112,9 @@ def _windows(g: torch.Generator) -> dict[str, float]:
     exact = attend(q, k, v, is_causal=True)[0, 0]
     band = torch.ones(128, 128).tril().bool() & ~torch.ones(128, 128).tril(-16).bool()
     numbers = {
-        f"groups of 8, {name}": relative_error(window_attention(q, k, v, window=16, m=8, votes=votes)[0, 0], exact)
+        f"groups of 8, {name}": relative_error(
+            window_attention(q, k, v, window=16, m=8, votes=votes)[0, 0], exact
+        )
         for name, votes in (("m votes", True), ("one vote", False))
     }
     return numbers | {"last 16 alone": relative_error(attend(q, k, v, attn_mask=band)[0, 0], exact)}

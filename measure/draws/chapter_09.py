@@ -19,14 +19,18 @@ def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
 
 def _adapters(g: torch.Generator) -> dict[str, float]:
     b1, a1, b2, a2 = (_normal(g, *shape) for shape in [(96, 4), (4, 96)] * 2)
-    numbers = {"averaged factors": relative_error((b1 + b2) @ (a1 + a2) / 4, (b1 @ a1 + b2 @ a2) / 2)}
+    numbers = {
+        "averaged factors": relative_error((b1 + b2) @ (a1 + a2) / 4, (b1 @ a1 + b2 @ a2) / 2)
+    }
     w, b, a = (torch.randn(*shape, generator=g) for shape in [(1024, 1024), (1024, 8), (8, 1024)])
     base, product, own = w.bfloat16().float(), b @ a, torch.linalg.qr(a.T).Q
     for size in (1e-3, 1e-2):
         update = product * (size * w.norm() / product.norm())
         arrived = (base + update).bfloat16().float() - base
         numbers[f"merged update of {size:g}, error"] = relative_error(arrived, update)
-        numbers[f"merged update of {size:g}, error on its inputs"] = relative_error(arrived @ own, update @ own)
+        numbers[f"merged update of {size:g}, error on its inputs"] = relative_error(
+            arrived @ own, update @ own
+        )
     return numbers
 
 

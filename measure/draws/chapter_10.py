@@ -55,27 +55,40 @@ def _depth(g: torch.Generator) -> dict[str, float]:
                 apart.append([])
                 for maps in drawn:
                     w_q, w_k, w_v = size * maps
-                    weights = torch.softmax((tokens @ w_q) @ (tokens @ w_k).T / math.sqrt(32), dim=1)
+                    weights = torch.softmax(
+                        (tokens @ w_q) @ (tokens @ w_k).T / math.sqrt(32), dim=1
+                    )
                     tokens = skip * tokens + weights @ tokens @ w_v
                     apart[-1].append(float((tokens - tokens.mean(dim=0)).norm() / tokens.norm()))
             for layers in (12,) if skip else (2, 7):
-                numbers[f"size {size:g}, {name}, {layers} layers"] = sorted(each[layers - 1] for each in apart)[4]
+                numbers[f"size {size:g}, {name}, {layers} layers"] = sorted(
+                    each[layers - 1] for each in apart
+                )[4]
             if not skip:
-                numbers[f"size {size:g}, {name}, 7 layers, slowest of 10"] = max(each[6] for each in apart)
-                numbers[f"size {size:g}, {name}, layers until alike"] = sorted(map(_layers_until_alike, apart))[4]
+                numbers[f"size {size:g}, {name}, 7 layers, slowest of 10"] = max(
+                    each[6] for each in apart
+                )
+                numbers[f"size {size:g}, {name}, layers until alike"] = sorted(
+                    map(_layers_until_alike, apart)
+                )[4]
     return numbers
 
 
 def _layers_until_alike(apart: list[float]) -> int:
     """Return after how many layers a double cannot tell the tokens apart, or 13 if twelve are not enough."""
-    return next((layer for layer, away in enumerate(apart, start=1) if away < 1e-15), len(apart) + 1)
+    return next(
+        (layer for layer, away in enumerate(apart, start=1) if away < 1e-15), len(apart) + 1
+    )
 
 
 def _learning(g: torch.Generator) -> dict[str, float]:
     """Errors of 32 pairs under keys of 32 numbers, random or sharing a direction."""
     numbers, eye = {}, torch.eye(32, dtype=torch.float64)
     keys, shared, v = _normal(g, 32, 32), _normal(g, 32), _normal(g, 32, 32)
-    for name, k in (("random keys", unit(keys, dim=1)), ("keys that share a direction", unit(keys + shared, dim=1))):
+    for name, k in (
+        ("random keys", unit(keys, dim=1)),
+        ("keys that share a direction", unit(keys + shared, dim=1)),
+    ):
         square, product = k.T @ k + 0.01 * eye, k.T @ v
         states = {"sum": product, "delta rule": linear_state(k, v, delta=1.0)}
         for steps in (1, 2, 4, 8, 16):

@@ -1,9 +1,11 @@
 """Count the words of Python's longest help pages, for chapter 4.
 
-``python -m measure.draws.help_words`` reads the 60 longest texts of ``pydoc_data.topics``, keeps the 2,000 words that
-are most frequent in all of them, and writes ``lowrank_tutor/data/help_words.json``: the words, and for each page which
-of them occur on it (``words``, by their places in that list) and how often (``counts``). The texts change between
-versions of Python, even between patches, so the file names its version, and the chapter reads the file.
+``python -m measure.draws.help_words`` reads the 60 longest texts of ``pydoc_data.topics``, keeps
+the 2,000 words that are most frequent in all of them, and writes
+``lowrank_tutor/data/help_words.json``: the words, and for each page which of them occur on it
+(``words``, by their places in that list) and how often (``counts``). The texts change between
+versions of Python, even between patches, so the file names its version, and the chapter reads the
+file.
 """
 
 import platform
@@ -17,7 +19,9 @@ from measure.harness import provenance, write
 PAGES, WORDS = 60, 2000
 
 
-def counted(texts: Mapping[str, str], pages: int, words: int) -> tuple[list[str], list[dict[str, Any]]]:
+def counted(
+    texts: Mapping[str, str], pages: int, words: int
+) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the most frequent words of the longest texts, and for each text which of them it has, and how often."""
     longest = sorted(texts, key=lambda name: (-len(texts[name]), name))[:pages]
     counts = {name: Counter(re.findall("[a-z]+", texts[name].lower())) for name in longest}
@@ -37,7 +41,10 @@ def main() -> None:
     known, rows = counted(topics, PAGES, WORDS)
     meta = provenance("python -m measure.draws.help_words", [])
     del meta["machine"]  # counts do not depend on it
-    meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "words": " ".join(known)}
+    meta |= {
+        "text": f"pydoc_data.topics of Python {platform.python_version()}",
+        "words": " ".join(known),
+    }
     print(f"written: {write('help_words', meta, rows)}")
 
 

@@ -45,7 +45,8 @@ class Weights(NamedTuple):
 def seeded(seed: int) -> Iterator[None]:
     """Let the CPU's global generator start from a seed, and give it back as it was."""
     with torch.random.fork_rng(devices=[]):
-        # torch.manual_seed would also note for a GPU where it was called from, which takes longer than the draw.
+        # torch.manual_seed would also note for a GPU where it was called from, which takes longer
+        # than the draw.
         torch.default_generator.manual_seed(seed)
         yield
 
@@ -67,9 +68,13 @@ class Adapter(ABC):
     name: ClassVar[str]
     distribution: ClassVar[str]
     layer: ClassVar[str]  # what is built, for the record
-    remarks: ClassVar[Mapping[str, str]] = {}  # by promise: what the reader should know beside the number
+    remarks: ClassVar[
+        Mapping[str, str]
+    ] = {}  # by promise: what the reader should know beside the number
     ours: ClassVar[bool] = False
-    may_lack: ClassVar[Sequence[str]] = ()  # promises that our own layer need not offer in this form
+    may_lack: ClassVar[
+        Sequence[str]
+    ] = ()  # promises that our own layer need not offer in this form
     mask_names: ClassVar[Sequence[str]] = ()
     one_projection: ClassVar[bool] = False  # E = F at the defaults
 
@@ -77,7 +82,9 @@ class Adapter(ABC):
     def plain(self, size: Size, seed: int = 0) -> nn.Module:
         """Build the layer at the package's defaults."""
 
-    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def call(
+        self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Run it; ``token_mask`` is True for real tokens."""
         if token_mask is not None:
             raise NotOffered("no mask")
@@ -137,7 +144,9 @@ class Ours(Adapter):
         with seeded(seed):
             return LinformerSelfAttention(*size, **{"sharing": self.sharing, **options})
 
-    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def call(
+        self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         return layer(x, token_mask=token_mask)
 
     def put(self, layer: nn.Module, weights: Weights) -> None:
@@ -164,19 +173,29 @@ class Ours(Adapter):
 
     def fixed(self, size: Size, seed: int = 0) -> nn.Module:
         return self.plain(
-            size, seed, projection=torch.randn(size.k, size.max_len, generator=torch.Generator().manual_seed(seed))
+            size,
+            seed,
+            projection=torch.randn(
+                size.k, size.max_len, generator=torch.Generator().manual_seed(seed)
+            ),
         )
 
     def cross(self, layer: nn.Module, x: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
         parts = (layer.to_q(x), layer.to_k(context), layer.to_v(context))
         q, k, v = (split(part, layer.heads) for part in parts)
-        return layer.to_out(linformer_attention(q, k, v, layer.e, layer.f).transpose(1, 2).flatten(2))
+        return layer.to_out(
+            linformer_attention(q, k, v, layer.e, layer.f).transpose(1, 2).flatten(2)
+        )
 
 
 class OursHeadwise(Ours):
     """Our layer, with E and F apart."""
 
-    name, layer, sharing = "lowrank_tutor E != F", 'LinformerSelfAttention(sharing="headwise")', "headwise"
+    name, layer, sharing = (
+        "lowrank_tutor E != F",
+        'LinformerSelfAttention(sharing="headwise")',
+        "headwise",
+    )
     one_projection = False
     may_lack = ("saved, fixed",)
 
@@ -202,7 +221,9 @@ class Lucidrains(Adapter):
         with seeded(seed):
             return LucidrainsLayer(size.dim, size.max_len, k=size.k, heads=size.heads, **options)
 
-    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def call(
+        self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         if token_mask is not None:
             raise NotOffered("no mask argument (issue 6 asks for one)")
         return layer(x)
@@ -221,7 +242,9 @@ class Lucidrains(Adapter):
             copy(layer.proj_v, f.T)
 
     def shared(self, size: Size, seed: int = 0) -> nn.Module:
-        raise NotOffered("share_kv shares the D x D matrix, too, so V = K; E = F with separate values is not possible")
+        raise NotOffered(
+            "share_kv shares the D x D matrix, too, so V = K; E = F with separate values is not possible"
+        )
 
     def causal(self, size: Size, seed: int = 0) -> Callable[[torch.Tensor], torch.Tensor]:
         raise NotOffered('the README says "It does not work for the auto-regressive case"')
@@ -234,9 +257,7 @@ class Tatp22(Adapter):
     """The package ``linformer-pytorch``: its attention layer, and its model with the padder where lengths vary."""
 
     name, distribution = "linformer-pytorch", "linformer-pytorch"
-    layer = (
-        'MHAttention(parameter_sharing="headwise", E != F); Padder(Linformer(include_ff=False)) for shorter sequences'
-    )
+    layer = 'MHAttention(parameter_sharing="headwise", E != F); Padder(Linformer(include_ff=False)) for shorter sequences'
     mask_names = ("input_mask",)
     remarks: ClassVar[dict[str, str]] = {
         "exact, masked": "hidden keys become zeros and still take a share of the softmax; pull request 12 says that"
@@ -254,26 +275,48 @@ class Tatp22(Adapter):
 
     def plain(self, size: Size, seed: int = 0, **options: Any) -> nn.Module:
         options = {"parameter_sharing": "headwise", "E_proj": None, "F_proj": None, **options}
-        sizes = {"input_size": size.max_len, "dim": size.dim // size.heads, "channels": size.dim, "dim_k": size.k}
+        sizes = {
+            "input_size": size.max_len,
+            "dim": size.dim // size.heads,
+            "channels": size.dim,
+            "dim_k": size.k,
+        }
         rest = {"nhead": size.heads, "dropout": 0.0, "checkpoint_level": "C0"}
         with seeded(seed):
-            return linformer_pytorch.MHAttention(**sizes, **rest, full_attention=False, causal_mask=None, **options)
+            return linformer_pytorch.MHAttention(
+                **sizes, **rest, full_attention=False, causal_mask=None, **options
+            )
 
     def model(self, size: Size, seed: int, **options: Any) -> nn.Module:
         """Build the whole model, one layer deep and without feed-forward layers."""
-        sizes = {"input_size": size.max_len, "channels": size.dim, "dim_k": size.k, "nhead": size.heads}
+        sizes = {
+            "input_size": size.max_len,
+            "channels": size.dim,
+            "dim_k": size.k,
+            "nhead": size.heads,
+        }
         rest = {"depth": 1, "dropout": 0.0, "include_ff": False, "parameter_sharing": "headwise"}
         with seeded(seed):
             return linformer_pytorch.Linformer(**sizes, **rest, **options)
 
-    def call(self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def call(
+        self, layer: nn.Module, x: torch.Tensor, token_mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Run it. Of a whole model the attention's own result is taken, before the residual and the norm."""
         options = {}
-        if token_mask is not None:  # the padder passes a mask on as it is: it must be as long as the layer
-            long = layer.net.input_size if isinstance(layer, linformer_pytorch.Padder) else x.shape[1]
-            options["input_mask"] = nn.functional.pad(token_mask, (0, long - x.shape[1]), value=False)
+        if (
+            token_mask is not None
+        ):  # the padder passes a mask on as it is: it must be as long as the layer
+            long = (
+                layer.net.input_size if isinstance(layer, linformer_pytorch.Padder) else x.shape[1]
+            )
+            options["input_mask"] = nn.functional.pad(
+                token_mask, (0, long - x.shape[1]), value=False
+            )
         outputs = []
-        hook = attention_in(layer).register_forward_hook(lambda _module, _inputs, output: outputs.append(output))
+        hook = attention_in(layer).register_forward_hook(
+            lambda _module, _inputs, output: outputs.append(output)
+        )
         try:
             layer(x, **options)
         finally:

@@ -1,10 +1,11 @@
 """Ask each package with a layer of Linformer for the same promises, and record which hold.
 
-``python -m measure.packages.linformer`` writes ``lowrank_tutor/data/linformer_contract.json`` for the page of packages;
-its exit status says whether our own layers keep every promise. Each package is used as its README says. A promise is
-one number with an upper bound, and has one of four outcomes: it **holds**, it **fails**, it is **not offered** (the
-package has no such feature, or says that it has none: a limit, not a fault), or trying it is an **error**. To ask
-another package, add it to :mod:`measure.packages.layers`.
+``python -m measure.packages.linformer`` writes ``lowrank_tutor/data/linformer_contract.json`` for
+the page of packages; its exit status says whether our own layers keep every promise. Each package
+is used as its README says. A promise is one number with an upper bound, and has one of four
+outcomes: it **holds**, it **fails**, it is **not offered** (the package has no such feature, or
+says that it has none: a limit, not a fault), or trying it is an **error**. To ask another package,
+add it to :mod:`measure.packages.layers`.
 """
 
 import contextlib
@@ -46,7 +47,9 @@ class Line(NamedTuple):
     measure: Callable[[Any], float | Finding]
 
 
-def distance(output: torch.Tensor, expected: torch.Tensor, where: torch.Tensor | None = None) -> float:
+def distance(
+    output: torch.Tensor, expected: torch.Tensor, where: torch.Tensor | None = None
+) -> float:
     """Relative error in the Frobenius norm, over the tokens that a mask marks."""
     output, expected = output.detach().double(), expected.detach().double()
     if where is not None:
@@ -129,7 +132,9 @@ def cross_attention(adapter: Adapter) -> float:
     """Compare to it where queries come from another, shorter sequence."""
     layer, weights = filled(adapter, SQUARE)
     x, context = tokens(SQUARE, 10, seed=2), tokens(SQUARE)
-    return distance(adapter.cross(layer, x, context), judge(x, weights, SQUARE.heads, context=context))
+    return distance(
+        adapter.cross(layer, x, context), judge(x, weights, SQUARE.heads, context=context)
+    )
 
 
 def padding_content(adapter: Adapter) -> float:
@@ -217,7 +222,9 @@ def no_look_ahead(adapter: Adapter) -> Finding:
     try:
         before = layer(x)
     except (ValueError, NotImplementedError) as refusal:
-        if "causal" not in str(refusal).lower():  # a fault of another kind is no refusal to look ahead
+        if (
+            "causal" not in str(refusal).lower()
+        ):  # a fault of another kind is no refusal to look ahead
             raise
         return Finding(0, f"refused: {type(refusal).__name__}")
     return Finding(distance(layer(other)[:, 0], before[:, 0]))
@@ -266,7 +273,10 @@ def spread_when_shorter(adapter: Adapter) -> float:
 
 def sharing_saves(adapter: Adapter) -> float:
     """Count the numbers that E = F saves, beyond one projection or short of it."""
-    apart, shared = (sum(p.numel() for p in build(SMALL).parameters()) for build in (adapter.unshared, adapter.shared))
+    apart, shared = (
+        sum(p.numel() for p in build(SMALL).parameters())
+        for build in (adapter.unshared, adapter.shared)
+    )
     return abs(apart - shared - adapter.projection_size(SMALL))
 
 
@@ -274,7 +284,9 @@ def sharing_keeps_values(adapter: Adapter) -> float:
     """Compare a layer with E = F and V != K to the formula written out."""
     layer, weights = filled(adapter, SMALL, "shared")
     x = tokens(SMALL)
-    return distance(adapter.call(layer, x), judge(x, weights._replace(f=weights.e), SMALL.heads, compress=True))
+    return distance(
+        adapter.call(layer, x), judge(x, weights._replace(f=weights.e), SMALL.heads, compress=True)
+    )
 
 
 def saved(adapter: Adapter, build: Callable[[Size, int], nn.Module]) -> float:
@@ -289,7 +301,11 @@ def saved(adapter: Adapter, build: Callable[[Size, int], nn.Module]) -> float:
 def precision(adapter: Adapter, dtype: torch.dtype) -> float:
     """Compare a layer of another type to the formula written out, on inputs of that type."""
     layer, weights = filled(adapter, SMALL)
-    layer, weights, x = layer.to(dtype), Weights(*(part.to(dtype) for part in weights)), tokens(SMALL).to(dtype)
+    layer, weights, x = (
+        layer.to(dtype),
+        Weights(*(part.to(dtype) for part in weights)),
+        tokens(SMALL).to(dtype),
+    )
     output = adapter.call(layer, x)
     if output.dtype != dtype:
         raise TypeError(f"gave {output.dtype} for {dtype}")
@@ -299,7 +315,9 @@ def precision(adapter: Adapter, dtype: torch.dtype) -> float:
 def gradients(adapter: Adapter) -> float:
     """Count the inputs and parameters whose gradient is not the limit of differences, masked too where masks exist."""
     layer, x = adapter.plain(TINY).double(), tokens(TINY).double().requires_grad_()
-    masks: list[torch.Tensor | None] = [None, some_mask(TINY.max_len)] if adapter.mask_names else [None]
+    masks: list[torch.Tensor | None] = (
+        [None, some_mask(TINY.max_len)] if adapter.mask_names else [None]
+    )
     wrong = 0
     for mask in masks:
         for part in [x, *layer.parameters()]:  # gradcheck moves the entries of ``part`` in place
@@ -311,7 +329,12 @@ def gradients(adapter: Adapter) -> float:
 
 LINES = [
     Line("exact", "exact attention at k = n with E = F = I", EXACT, exact),
-    Line("exact, masked", "exact attention at k = n, tokens hidden by a mask", EXACT, partial(exact, masked=True)),
+    Line(
+        "exact, masked",
+        "exact attention at k = n, tokens hidden by a mask",
+        EXACT,
+        partial(exact, masked=True),
+    ),
     Line("exact, shorter", "exact attention at k = n, shorter than max_len", EXACT, exact_shorter),
     Line("padding content", "the content of hidden tokens changes nothing", EXACT, padding_content),
     Line("padding appended", "appending hidden tokens changes nothing", EXACT, padding_appended),
@@ -323,12 +346,27 @@ LINES = [
     Line("too long", "a sequence longer than max_len is refused", 0, too_long),
     Line("causal", "causal use is refused, or does not look ahead", EXACT, no_look_ahead),
     Line("spread", "spread of scores at the start, n = 256 ... 16384", 1.5, spread_over_lengths),
-    Line("spread, shorter", "spread of scores, one layer at n = 256 ... 16384", 1.5, spread_when_shorter),
+    Line(
+        "spread, shorter",
+        "spread of scores, one layer at n = 256 ... 16384",
+        1.5,
+        spread_when_shorter,
+    ),
     Line("sharing saves", "E = F saves exactly one projection", 0, sharing_saves),
     Line("sharing keeps values", "E = F leaves V different from K", EXACT, sharing_keeps_values),
     Line("cross-attention", "queries from another sequence", EXACT, cross_attention),
-    Line("saved", "saving and loading gives the same results", EXACT, lambda adapter: saved(adapter, adapter.plain)),
-    Line("saved, fixed", "saving and loading, fixed projection", EXACT, lambda adapter: saved(adapter, adapter.fixed)),
+    Line(
+        "saved",
+        "saving and loading gives the same results",
+        EXACT,
+        lambda adapter: saved(adapter, adapter.plain),
+    ),
+    Line(
+        "saved, fixed",
+        "saving and loading, fixed projection",
+        EXACT,
+        lambda adapter: saved(adapter, adapter.fixed),
+    ),
     Line("double", "double precision", 1e-12, lambda adapter: precision(adapter, torch.float64)),
     Line("bfloat16", "bfloat16", 2e-2, lambda adapter: precision(adapter, torch.bfloat16)),
     Line("gradients", "gradients are correct (gradcheck)", 0, gradients),
@@ -342,7 +380,10 @@ def try_line(line: Line, adapter: Adapter) -> dict[str, Any]:
         result = line.measure(adapter)
         number, more = result if isinstance(result, Finding) else Finding(result)
         measured = float(f"{number:.3g}")
-        outcome, remark = "holds" if number <= line.bar else "fails", "; ".join(filter(None, (remark, more)))
+        outcome, remark = (
+            "holds" if number <= line.bar else "fails",
+            "; ".join(filter(None, (remark, more))),
+        )
     except NotOffered as reason:
         outcome, remark = "not offered", str(reason)
     except Exception as problem:  # noqa: BLE001  a peer may fail in any way, and that is a finding
@@ -355,7 +396,8 @@ def ours_hold(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether our own layers keep every promise, but for those that they need not offer."""
     may_lack = {adapter.name: adapter.may_lack for adapter in ADAPTERS if adapter.ours}
     return all(
-        row["outcome"] == "holds" or (row["outcome"] == "not offered" and row["line"] in may_lack[row["package"]])
+        row["outcome"] == "holds"
+        or (row["outcome"] == "not offered" and row["line"] in may_lack[row["package"]])
         for row in rows
         if row["package"] in may_lack
     )
@@ -371,7 +413,8 @@ def main() -> int:
     for row in rows:
         print("{line}, {package}: {outcome} ({measured}, at most {bar:g}). {remark}".format(**row))
     meta["packages"] = {
-        adapter.name: {"version": version(adapter.distribution), "layer": adapter.layer} for adapter in ADAPTERS
+        adapter.name: {"version": version(adapter.distribution), "layer": adapter.layer}
+        for adapter in ADAPTERS
     }
     meta["lines"] = {line.name: {"title": line.title, "bar": line.bar} for line in LINES}
     meta["outcomes"] = OUTCOMES

@@ -1,6 +1,7 @@
 """Keep of a GPU measurement what the book draws: ``python -m measure.speed.linformer --device cuda --share``.
 
-It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each file that is there.
+It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each
+file that is there.
 """
 
 import math
@@ -23,7 +24,11 @@ def check(record: Mapping[str, Any]) -> None:
     missing = [name for name in PROVENANCE if not meta.get(name)]
     missing += [f"gpu.{name}" for name in CARD if name not in (meta.get("gpu") or {})]
     if missing or not rows:
-        raise ValueError(f"meta must say {', '.join(missing)}" if missing else "rows must hold a measurement, got none")
+        raise ValueError(
+            f"meta must say {', '.join(missing)}"
+            if missing
+            else "rows must hold a measurement, got none"
+        )
     name = gpu_named(meta["gpu"]["name"], meta["gpu"]["memory_bytes"])
     for row in rows:
         where, times = f"{row['method']} at n = {row['n']}", [row[key] for key in TIMES]
@@ -34,7 +39,9 @@ def check(record: Mapping[str, Any]) -> None:
         d = meta["dim"] // meta["heads"]
         floor = gpu_floor(row["n"], d, meta["heads"], name, k=row["k"], batch=row["batch"]).seconds
         if row["time_min"] < floor:
-            raise ValueError(f"{where}: time_min must be at least the floor {floor:.2g} s, got {row['time_min']:.2g}")
+            raise ValueError(
+                f"{where}: time_min must be at least the floor {floor:.2g} s, got {row['time_min']:.2g}"
+            )
 
 
 def write_gpu_file(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
@@ -42,4 +49,6 @@ def write_gpu_file(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -
     meta = {**meta, "gpu": meta["machine"]["gpu"]}
     meta = {name: meta[name] for name in PROVENANCE}
     check({"meta": meta, "rows": rows})
-    return write(f"gpu/{re.sub('[^a-z0-9]+', '-', meta['gpu']['name'].lower()).strip('-')}", meta, rows)
+    return write(
+        f"gpu/{re.sub('[^a-z0-9]+', '-', meta['gpu']['name'].lower()).strip('-')}", meta, rows
+    )

@@ -1,15 +1,17 @@
 """Time layers of Linformer and of exact attention against the length of the sequence, and take their memory.
 
-``python -m measure.speed.linformer`` writes ``lowrank_tutor/data/linformer_cpu.json``: one row for each method, length,
-k, type, batch and mode. ``--encoders`` measures its encoder layers alone and leaves the other rows as they are.
-``--device cuda --share`` measures a GPU, starts nothing new after eight minutes, and writes a small file named after
-the card, for the book to draw beside the others. ``--short`` measures a part in under two minutes and writes nothing.
+``python -m measure.speed.linformer`` writes ``lowrank_tutor/data/linformer_cpu.json``: one row for
+each method, length, k, type, batch and mode. ``--encoders`` measures its encoder layers alone and
+leaves the other rows as they are. ``--device cuda --share`` measures a GPU, starts nothing new
+after eight minutes, and writes a small file named after the card, for the book to draw beside the
+others. ``--short`` measures a part in under two minutes and writes nothing.
 
-In a row, ``time_min, time_q1, time_median, time_q3`` are seconds: the fastest of the interleaved runs, after two that
-do not count, and their quartiles; on a GPU by events, each run after its cache is flushed; of an encoder layer on a
-CPU, seconds of one core as the process counts them. ``forward`` has no gradients, ``forward+backward`` those of tokens
-and all parameters. ``k`` is null for exact attention. ``peak_bytes`` are tokens, parameters, and the most that was
-allocated beyond; on a CPU all tensors count, but not what a kernel keeps inside while it runs.
+In a row, ``time_min, time_q1, time_median, time_q3`` are seconds: the fastest of the interleaved
+runs, after two that do not count, and their quartiles; on a GPU by events, each run after its cache
+is flushed; of an encoder layer on a CPU, seconds of one core as the process counts them.
+``forward`` has no gradients, ``forward+backward`` those of tokens and all parameters. ``k`` is null
+for exact attention. ``peak_bytes`` are tokens, parameters, and the most that was allocated beyond;
+on a CPU all tensors count, but not what a kernel keeps inside while it runs.
 """
 
 import argparse
@@ -47,7 +49,10 @@ Clock = Callable[[Callable[[int], Any], int], tuple[float, Any]]
 PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
 K = 256
 CPU_THREADS, CPU_LENGTHS = 2, tuple(2**i for i in range(9, 15))
-CUDA_LENGTHS, MANY = tuple(2**i for i in range(9, 17)), 65536  # and the tokens that make a batch large
+CUDA_LENGTHS, MANY = (
+    tuple(2**i for i in range(9, 17)),
+    65536,
+)  # and the tokens that make a batch large
 CUDA_KS = (128, 256, 512, 1024, 2048)
 
 
@@ -66,19 +71,30 @@ class Plan(NamedTuple):
 def cpu_plan(lengths: Sequence[int] = CPU_LENGTHS) -> Plan:
     """Lay out the measurement of attention layers on a CPU."""
     groups = [Group("module", "forward", "float32", 1, n, (K,), (K,)) for n in lengths]
-    groups += [Group("module", "forward+backward", "float32", 1, n, (K,), (K,)) for n in lengths if n <= 4096]
+    groups += [
+        Group("module", "forward+backward", "float32", 1, n, (K,), (K,))
+        for n in lengths
+        if n <= 4096
+    ]
     return Plan(groups, repeats=40, limit=8, seconds=3600)
 
 
 def encoder_plan() -> Plan:
     """Lay out the measurement of encoder layers on a CPU: about eight minutes of one core."""
     groups = [Group("encoder layer", "forward", "float32", 1, n, (K,)) for n in CPU_LENGTHS]
-    groups += [Group("encoder layer", "forward+backward", "float32", 1, n, (K,)) for n in CPU_LENGTHS if n <= 8192]
+    groups += [
+        Group("encoder layer", "forward+backward", "float32", 1, n, (K,))
+        for n in CPU_LENGTHS
+        if n <= 8192
+    ]
     return Plan(groups, repeats=11, limit=12, seconds=3600)
 
 
 def cuda_plan(
-    dtypes: Sequence[str], lengths: Sequence[int] = CUDA_LENGTHS, ks: Sequence[int] = CUDA_KS, many: int = MANY
+    dtypes: Sequence[str],
+    lengths: Sequence[int] = CUDA_LENGTHS,
+    ks: Sequence[int] = CUDA_KS,
+    many: int = MANY,
 ) -> Plan:
     """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences; peers at one k."""
     order = [("module", "forward"), ("core", "forward"), ("module", "forward+backward")]
@@ -108,7 +124,9 @@ class CudaClock:
 
     def __init__(self, device: torch.device) -> None:
         free = torch.cuda.mem_get_info(device)[0]
-        self.flush = torch.empty(min(256 * 2**20, free // 4), dtype=torch.int8, device=device)  # larger than any cache
+        self.flush = torch.empty(
+            min(256 * 2**20, free // 4), dtype=torch.int8, device=device
+        )  # larger than any cache
 
     def __call__(self, function: Callable[[int], Any], run: int) -> tuple[float, Any]:
         """Run a function, and return the seconds it took and its result."""
@@ -128,8 +146,12 @@ def first_run(method: Method, device: torch.device) -> tuple[int, str | None]:
         try:
             return peak_bytes(lambda: method.run(-1), device), None
         except Exception as problem:  # noqa: BLE001  a backend may refuse in any way, and that is a finding
-            reasons = dict.fromkeys(str(warning.message).split("(Triggered")[0].strip() for warning in caught)
-            return 0, "; ".join([f"{type(problem).__name__}: {str(problem).splitlines()[0]}", *reasons])[:600]
+            reasons = dict.fromkeys(
+                str(warning.message).split("(Triggered")[0].strip() for warning in caught
+            )
+            return 0, "; ".join(
+                [f"{type(problem).__name__}: {str(problem).splitlines()[0]}", *reasons]
+            )[:600]
 
 
 def measure(group: Group, device: torch.device, clock: Clock, plan: Plan) -> list[Row]:
@@ -138,11 +160,17 @@ def measure(group: Group, device: torch.device, clock: Clock, plan: Plan) -> lis
     first = {key: first_run(each, device) for key, each in built.items()}
     running = {key: each.run for key, each in built.items() if first[key][1] is None}
     timings = interleaved(running, plan.repeats, lambda _: None, clock=clock, limit=plan.limit)
-    errors = {key: error for key, (_, error) in first.items()} | {key: each.error for key, each in timings.items()}
+    errors = {key: error for key, (_, error) in first.items()} | {
+        key: each.error for key, each in timings.items()
+    }
     for key, error in errors.items():
         if error is not None:
             print(f"n = {group.n}, {key}: {error}", flush=True)
-    return [row_of(group, built[key], timing, first[key][0]) for key, timing in timings.items() if timing.error is None]
+    return [
+        row_of(group, built[key], timing, first[key][0])
+        for key, timing in timings.items()
+        if timing.error is None
+    ]
 
 
 def measure_what_fits(group: Group, device: torch.device, clock: Clock, plan: Plan) -> list[Row]:
@@ -151,7 +179,9 @@ def measure_what_fits(group: Group, device: torch.device, clock: Clock, plan: Pl
         return measure(group, device, clock, plan)
     except torch.OutOfMemoryError:
         print(f"n = {group.n}: left out, as memory is short: k in {group.ks[-1:]}", flush=True)
-    return measure_what_fits(group._replace(ks=group.ks[:-1]), device, clock, plan) if group.ks else []
+    return (
+        measure_what_fits(group._replace(ks=group.ks[:-1]), device, clock, plan) if group.ks else []
+    )
 
 
 def row_of(group: Group, method: Method, timing: Timing, extra: int) -> Row:
@@ -175,7 +205,11 @@ def card(device: torch.device) -> Row:
     """Describe the GPU and the software that drives it."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0].strip()
+        driver = (
+            subprocess.run(query, capture_output=True, text=True, check=True)
+            .stdout.splitlines()[0]
+            .strip()
+        )
     except (OSError, subprocess.CalledProcessError, IndexError):
         driver = None
     properties = torch.cuda.get_device_properties(device)
@@ -189,7 +223,9 @@ def card(device: torch.device) -> Row:
     }
 
 
-def carry_out(arguments: str, plan: Plan, device: torch.device, clock: Clock, record: Row) -> tuple[Row, list[Row]]:
+def carry_out(
+    arguments: str, plan: Plan, device: torch.device, clock: Clock, record: Row
+) -> tuple[Row, list[Row]]:
     """Measure all groups of a plan, and print as it goes; return where and how it was measured, and the rows."""
     meta, rows = provenance(f"python -m measure.speed.linformer {arguments}", PACKAGES), []
     say_if_busy(meta["machine"])
@@ -234,18 +270,28 @@ def on_cpu(*, short: bool, encoders: bool) -> None:
         return
     torch.set_num_threads(1)
     arguments = "--device cpu --encoders"
-    meta["encoders"], more = carry_out(arguments, encoder_plan(), device, processor_clock, {"threads": 1})
+    meta["encoders"], more = carry_out(
+        arguments, encoder_plan(), device, processor_clock, {"threads": 1}
+    )
     print(f"written: {write('linformer_cpu', meta, [*rows, *more]).name}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(prog="python -m measure.speed.linformer", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m measure.speed.linformer", description=__doc__.partition("\n")[0]
+    )
     add_device(parser)
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--short", action="store_true", help="a part, in under two minutes; nothing is written")
-    chosen.add_argument("--share", action="store_true", help="write one small file named after the GPU")
-    chosen.add_argument("--encoders", action="store_true", help="only encoder layers, on a CPU; other rows stay")
+    chosen.add_argument(
+        "--short", action="store_true", help="a part, in under two minutes; nothing is written"
+    )
+    chosen.add_argument(
+        "--share", action="store_true", help="write one small file named after the GPU"
+    )
+    chosen.add_argument(
+        "--encoders", action="store_true", help="only encoder layers, on a CPU; other rows stay"
+    )
     options = parser.parse_args(arguments)
     if options.device == "cuda":
         if not (options.short or options.share):

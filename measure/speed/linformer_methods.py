@@ -18,7 +18,11 @@ FUSED = "exact, fused"  # as PyTorch chooses
 MODES = ("forward", "forward+backward")
 BACKENDS = {
     f"exact, {backend.name}": backend
-    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION)
+    for backend in (
+        SDPBackend.FLASH_ATTENTION,
+        SDPBackend.EFFICIENT_ATTENTION,
+        SDPBackend.CUDNN_ATTENTION,
+    )
 }
 Attend = Callable[..., torch.Tensor]
 
@@ -26,8 +30,8 @@ Attend = Callable[..., torch.Tensor]
 class Group(NamedTuple):
     """What is measured in the same rounds: all methods on one batch."""
 
-    # "core": queries, keys and values given; "module": attention with its four linear maps; "encoder layer": a module,
-    # two norms and a feed-forward network
+    # "core": queries, keys and values given; "module": attention with its four linear maps;
+    # "encoder layer": a module, two norms and a feed-forward network
     series: str
     mode: str
     dtype: str
@@ -67,7 +71,12 @@ class EncoderLayer(nn.Module):
     def __init__(self, attention: nn.Module, dim: int, feedforward: int) -> None:
         super().__init__()
         self.attention, self.norm = attention, nn.LayerNorm(dim)
-        parts = nn.LayerNorm(dim), nn.Linear(dim, feedforward), nn.ReLU(), nn.Linear(feedforward, dim)
+        parts = (
+            nn.LayerNorm(dim),
+            nn.Linear(dim, feedforward),
+            nn.ReLU(),
+            nn.Linear(feedforward, dim),
+        )
         self.feedforward = nn.Sequential(*parts)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -87,7 +96,9 @@ def exact_ways(device: torch.device) -> dict[str, Attend]:
         return attend
 
     kernels = BACKENDS if device.type == "cuda" else {}
-    return {FUSED: functional.scaled_dot_product_attention} | {name: by_backend(each) for name, each in kernels.items()}
+    return {FUSED: functional.scaled_dot_product_attention} | {
+        name: by_backend(each) for name, each in kernels.items()
+    }
 
 
 class Built(NamedTuple):
@@ -105,12 +116,16 @@ def methods(group: Group, device: torch.device) -> list[Method]:
     with seeded(0), torch.device(device):
         if group.series == "core":
             shape = (group.batch, HEADS, group.n, DIM // HEADS)
-            inputs, functions = [torch.randn(shape).to(dtype) for _ in range(3)], cores(group, device, dtype)
+            inputs, functions = (
+                [torch.randn(shape).to(dtype) for _ in range(3)],
+                cores(group, device, dtype),
+            )
         else:
             inputs = [torch.randn(group.batch, group.n, DIM).to(dtype)]
             layers = encoder_layers if group.series == "encoder layer" else modules
             functions = (
-                Built(name, k, layer.to(dtype), list(layer.parameters())) for name, k, layer in layers(group, device)
+                Built(name, k, layer.to(dtype), list(layer.parameters()))
+                for name, k, layer in layers(group, device)
             )
         upstream = torch.randn_like(inputs[0])
         return [method(built, inputs, upstream, group.mode) for built in functions]
@@ -120,7 +135,9 @@ def cores(group: Group, device: torch.device, dtype: torch.dtype) -> Iterator[Bu
     """Build attention alone."""
     for k in group.ks:
         e = (torch.randn(k, group.n) / math.sqrt(group.n)).to(dtype)
-        yield Built("linformer_attention", k, lambda q, k, v, e=e: linformer_attention(q, k, v, e), [e])
+        yield Built(
+            "linformer_attention", k, lambda q, k, v, e=e: linformer_attention(q, k, v, e), [e]
+        )
     for name, attend in exact_ways(device).items():
         yield Built(name, None, attend, [])
 
@@ -138,7 +155,9 @@ def modules(group: Group, device: torch.device) -> Iterator[tuple[str, int | Non
         yield name, None, Exact(attend, DIM, HEADS)
 
 
-def encoder_layers(group: Group, device: torch.device) -> Iterator[tuple[str, int | None, nn.Module]]:
+def encoder_layers(
+    group: Group, device: torch.device
+) -> Iterator[tuple[str, int | None, nn.Module]]:
     """Build this book's encoder layer, and that of exact attention."""
     for k in group.ks:
         yield Ours.name, k, LinformerEncoderLayer(DIM, HEADS, group.n, k, FEEDFORWARD * DIM, 0.0)

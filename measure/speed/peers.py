@@ -1,9 +1,9 @@
 """Time this book's functions beside what people already use: ratios in one run, losses included.
 
-``python -m measure.speed.peers`` prints the table and writes ``lowrank_tutor/data/peers.json``. Every task is done by a
-function of this package and by a peer, in turn; where both are approximate, the errors stand beside the times. Times
-are of one processor core, so that what others do on the machine hardly counts. A ratio is our best time over the
-peer's: below 1 ours is faster.
+``python -m measure.speed.peers`` prints the table and writes ``lowrank_tutor/data/peers.json``.
+Every task is done by a function of this package and by a peer, in turn; where both are approximate,
+the errors stand beside the times. Times are of one processor core, so that what others do on the
+machine hardly counts. A ratio is our best time over the peer's: below 1 ours is faster.
 """
 
 import functools
@@ -32,7 +32,9 @@ from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import randomized_svd
 from measure.harness import interleaved, processor_clock, provenance, write
 
-with warnings.catch_warnings():  # it reads torch's version by a class of distutils, which is deprecated
+with (
+    warnings.catch_warnings()
+):  # it reads torch's version by a class of distutils, which is deprecated
     warnings.filterwarnings("ignore", "distutils Version classes", DeprecationWarning)
     import performer_pytorch
 
@@ -101,7 +103,11 @@ def discriminants() -> Task:
     x = rng.standard_normal((50_000, 64)) + rng.standard_normal((10, 64))[labels]
     judge = LinearDiscriminantAnalysis(solver="eigen", n_components=9)
     return Task(
-        "lda, 50,000 x 64", "scikit-learn, eigen", lambda: lda(x, labels, 9), lambda: judge.fit(x, labels), None
+        "lda, 50,000 x 64",
+        "scikit-learn, eigen",
+        lambda: lda(x, labels, 9),
+        lambda: judge.fit(x, labels),
+        None,
     )
 
 
@@ -173,7 +179,13 @@ def attention(n: int, ours: Attend, theirs: Attend, names: tuple[str, str]) -> T
         for tensor in (q, k, v):
             tensor.grad = None
 
-    return Task(f"{names[0]}, {n:,} tokens, with gradient", names[1], lambda: run(ours), lambda: run(theirs), None)
+    return Task(
+        f"{names[0]}, {n:,} tokens, with gradient",
+        names[1],
+        lambda: run(ours),
+        lambda: run(theirs),
+        None,
+    )
 
 
 def tasks() -> list[Callable[[], Task]]:
@@ -197,16 +209,34 @@ def tasks() -> list[Callable[[], Task]]:
 def main() -> None:
     """Measure, print and write."""
     torch.set_num_threads(1)
-    packages = ["numpy", "scipy", "scikit-learn", "torch", "linear-attention-transformer", "performer-pytorch"]
+    packages = [
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "torch",
+        "linear-attention-transformer",
+        "performer-pytorch",
+    ]
     meta, rows = provenance("python -m measure.speed.peers", packages), []
     meta["machine"] |= {"threads": 1}
     for build in tasks():
         task = build()
-        calls = {"ours": lambda _, task=task: task.ours(), "theirs": lambda _, task=task: task.theirs()}
+        calls = {
+            "ours": lambda _, task=task: task.ours(),
+            "theirs": lambda _, task=task: task.theirs(),
+        }
         timed = interleaved(calls, REPEATS, task.error or (lambda _: None), clock=processor_clock)
-        row = {"task": task.name, "peer": task.peer, "ratio": round(timed["ours"].best / timed["theirs"].best, 3)}
+        row = {
+            "task": task.name,
+            "peer": task.peer,
+            "ratio": round(timed["ours"].best / timed["theirs"].best, 3),
+        }
         row |= {f"time_{who}": round(timing.best, 5) for who, timing in timed.items()}
-        row |= {f"error_{who}": float(f"{max(t.notes):.4g}") for who, t in timed.items()} if task.error else {}
+        row |= (
+            {f"error_{who}": float(f"{max(t.notes):.4g}") for who, t in timed.items()}
+            if task.error
+            else {}
+        )
         rows.append(row)
         print(row, flush=True)
     print(f"written: {write('peers', meta | {'repeats': REPEATS}, rows).name}")

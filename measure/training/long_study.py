@@ -1,22 +1,25 @@
 """Train small encoders on long inputs, one with each kind of attention, all for the same number of steps.
 
-Two tasks, both made from the source files of Python packages that the book's own requirements install. In a text of 512
-bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of sign, and 16 other bytes by one that asks:
+Two tasks, both made from the source files of Python packages that the book's own requirements
+install. In a text of 512 bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of
+sign, and 16 other bytes by one that asks:
 
 - *passage*: which kind of sign is it? Without the passage one can only guess: 1 in 8.
 - *order*: there are two passages, of different kinds. Which kind comes first? The same signs in another order have
   another answer, so that to know both signs without their order gives half of the answers.
 
-``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the rate with the more
-right answers on the validation texts, and trains from another seed at that rate: all for 240 steps on the passage,
-and for 360 on the order, which takes longer to learn. The rate rises for 50 steps and falls linearly to a twentieth. No
-text that a run is scored on is from a file that training texts are from. Each run is scored five times on half of the
-validation texts, and at the end on all of them, and on the test texts. Places are learned, from a start in waves: from
-waves a tenth as high, exact attention took longer to learn the order.
+``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the
+rate with the more right answers on the validation texts, and trains from another seed at that rate:
+all for 240 steps on the passage, and for 360 on the order, which takes longer to learn. The rate
+rises for 50 steps and falls linearly to a twentieth. No text that a run is scored on is from a file
+that training texts are from. Each run is scored five times on half of the validation texts, and at
+the end on all of them, and on the test texts. Places are learned, from a start in waves: from waves
+a tenth as high, exact attention took longer to learn the order.
 
-Seconds of a step are timed apart, all kinds in turn, as the process counts them (``--times`` repeats that alone, and
-leaves the runs of the record as they are). With ``--resume runs.jsonl`` every run is kept in that file when it ends,
-and is not repeated. It writes ``lowrank_tutor/data/long_study.json``. ``--short`` takes seconds and writes nothing.
+Seconds of a step are timed apart, all kinds in turn, as the process counts them (``--times``
+repeats that alone, and leaves the runs of the record as they are). With ``--resume runs.jsonl``
+every run is kept in that file when it ends, and is not repeated. It writes
+``lowrank_tutor/data/long_study.json``. ``--short`` takes seconds and writes nothing.
 """
 
 import json
@@ -36,7 +39,16 @@ from torch.nn import functional
 
 from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
-from measure.harness import DATA, add_device, load_now, processor_clock, provenance, say_if_busy, wall_clock, write
+from measure.harness import (
+    DATA,
+    add_device,
+    load_now,
+    processor_clock,
+    provenance,
+    say_if_busy,
+    wall_clock,
+    write,
+)
 from measure.training import loop
 from measure.training.loop import Block, Runs
 from measure.training.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
@@ -87,14 +99,17 @@ KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
 
 def waves(n: int) -> torch.Tensor:
     """Return sines and cosines of n places, (n, width): from a quarter of a wave over all to a wave in 16 places."""
-    angles = torch.arange(n)[:, None] / n * math.pi / 2 * (n / 4) ** torch.linspace(0, 1, WIDTH // 2)
+    angles = (
+        torch.arange(n)[:, None] / n * math.pi / 2 * (n / 4) ** torch.linspace(0, 1, WIDTH // 2)
+    )
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 class Encoder(nn.Module):
     """Tokens and their neighbors in, a guess for each question out.
 
-    A convolution over seven tokens comes first in every kind, so that what is compared is how they look farther.
+    A convolution over seven tokens comes first in every kind, so that what is compared is how they
+    look farther.
     """
 
     def __init__(self, kind: str, sizes: Sizes) -> None:
@@ -102,7 +117,9 @@ class Encoder(nn.Module):
         self.symbols = nn.Embedding(QUESTION + 1, WIDTH)
         self.places = nn.Parameter(waves(sizes.n))
         self.around = nn.Conv1d(WIDTH, WIDTH, 7, padding=3)
-        self.blocks = nn.Sequential(*(Block(KINDS[kind](sizes), WIDTH, HIDDEN) for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(
+            *(Block(KINDS[kind](sizes), WIDTH, HIDDEN) for _ in range(LAYERS))
+        )
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, SIGNS)
 
     def forward(self, x: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
@@ -121,11 +138,18 @@ def corpus(sizes: Sizes) -> dict[str, torch.Tensor]:
         paths = sorted((Path(sysconfig.get_paths()["purelib"]) / name).rglob("*.py"))
         random.Random(0).shuffle(paths)
         cuts = [len(paths) * tenths // 10 for tenths in (0, 8, 9, 10)]
-        for part, wanted, start, end in zip(parts, (sizes.texts, *sizes.held_out), cuts, cuts[1:], strict=False):
+        for part, wanted, start, end in zip(
+            parts, (sizes.texts, *sizes.held_out), cuts, cuts[1:], strict=False
+        ):
             texts: list[list[int]] = []
             for source in (path.read_bytes() for path in paths[start:end]):
-                if len(texts) < 3 * wanted:  # more than are needed, so that no file gives most of them
-                    texts += [list(source[i : i + sizes.n]) for i in range(0, len(source) - sizes.n + 1, sizes.n)]
+                if (
+                    len(texts) < 3 * wanted
+                ):  # more than are needed, so that no file gives most of them
+                    texts += [
+                        list(source[i : i + sizes.n])
+                        for i in range(0, len(source) - sizes.n + 1, sizes.n)
+                    ]
             random.Random(1).shuffle(texts)
             parts[part] += texts[:wanted]
     return {part: torch.tensor(texts) for part, texts in parts.items()}
@@ -136,11 +160,16 @@ def plant(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Write passages and the questions about them over each text.
 
-    Returns the texts (batch, n), the places that ask (batch, questions), and the kind of the first passage (batch,).
+    Returns the texts (batch, n), the places that ask (batch, questions), and the kind of the first
+    passage (batch,).
     """
     shown, asked, first = x.clone(), [], []
     for row in shown:
-        starts = torch.randint(x.shape[1] - passages * RUN + 1, (passages,), generator=generator).sort().values
+        starts = (
+            torch.randint(x.shape[1] - passages * RUN + 1, (passages,), generator=generator)
+            .sort()
+            .values
+        )
         starts += RUN * torch.arange(passages)  # so that no two overlap
         signs = torch.randperm(SIGNS, generator=generator)[:passages]
         row[starts[:, None] + torch.arange(RUN)] = 256 + signs[:, None].expand(-1, RUN)
@@ -154,7 +183,9 @@ def plant(
 class Training(loop.Training):
     """A model in training."""
 
-    def __init__(self, task: str, kind: str, seed: int, rate: float, sizes: Sizes, device: str) -> None:
+    def __init__(
+        self, task: str, kind: str, seed: int, rate: float, sizes: Sizes, device: str
+    ) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(seed)
         self.passages, self.sizes, self.device = TASKS[task], sizes, device
@@ -170,7 +201,9 @@ class Training(loop.Training):
         logits, wanted = self.guesses(texts[rows], self.generator)
         return functional.cross_entropy(logits.flatten(0, 1), wanted.repeat_interleave(ASKED))
 
-    def guesses(self, x: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    def guesses(
+        self, x: torch.Tensor, generator: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits (batch, questions, 8), and what is right (batch,)."""
         shown, asked, first = (each.to(self.device) for each in plant(x, self.passages, generator))
         return self.model(shown, asked), first
@@ -216,33 +249,50 @@ class Job(NamedTuple):
 
 def best_rates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
     """Return for each task and kind the rate whose run ended best on the validation texts; the larger of two equals."""
-    ended = sorted((row["curve"][-1][1], row["rate"], row["task"], row["kind"]) for row in rows if row["seed"] == 0)
+    ended = sorted(
+        (row["curve"][-1][1], row["rate"], row["task"], row["kind"])
+        for row in rows
+        if row["seed"] == 0
+    )
     return {(task, kind): rate for _, rate, task, kind in ended}  # the last one stays
 
 
 def standard_error(right: np.ndarray) -> float:
     """Return the standard error of the mean share of right answers, from the right answers (seeds, texts).
 
-    Questions of a text share its passages, so a text counts as one draw; and all seeds answer the same texts. With S
-    seeds, T texts and the share y[s, t],
+    Questions of a text share its passages, so a text counts as one draw; and all seeds answer the
+    same texts. With S seeds, T texts and the share y[s, t],
 
         SE² = var over t (mean over s of y) / T + var over s (mean over t of y) / S,
 
-    both variances unbiased: the first half is chance in the texts, the second chance in training. (What chance does to
-    one text in one run is in both, so this is a little too large rather than too small.)
+    both variances unbiased: the first half is chance in the texts, the second chance in training.
+    (What chance does to one text in one run is in both, so this is a little too large rather than
+    too small.)
     """
     shares = np.asarray(right) / ASKED
-    return float(np.sqrt(sum(shares.mean(axis).var(ddof=1) / shares.shape[1 - axis] for axis in (0, 1))))
+    return float(
+        np.sqrt(sum(shares.mean(axis).var(ddof=1) / shares.shape[1 - axis] for axis in (0, 1)))
+    )
 
 
 def results(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return for each task and kind its rate, and the mean and the standard error over its seeds at that rate."""
     found = []
     for (task, kind), rate in best_rates(rows).items():
-        runs = [row for row in rows if (row["task"], row["kind"], row["rate"]) == (task, kind, rate)]
+        runs = [
+            row for row in rows if (row["task"], row["kind"], row["rate"]) == (task, kind, rate)
+        ]
         right = np.array([[COUNTS.index(letter) for letter in row["right"]] for row in runs])
         error = standard_error(right) if len(runs) > 1 else None
-        found.append({"task": task, "kind": kind, "rate": rate, "seeds": len(runs), "mean": right.mean() / ASKED})
+        found.append(
+            {
+                "task": task,
+                "kind": kind,
+                "rate": rate,
+                "seeds": len(runs),
+                "mean": right.mean() / ASKED,
+            }
+        )
         found[-1]["standard_error"] = error
     return found
 
@@ -252,7 +302,11 @@ def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, Any]:
     trainings = {kind: Training("passage", kind, 0, RATES[0], sizes, device) for kind in KINDS}
     clock = processor_clock if device == "cpu" else wall_clock
     load = load_now("load_average")
-    return {"clock": clock.__name__, **load, "seconds": loop.seconds_of_a_step(trainings, 3, blocks, clock)}
+    return {
+        "clock": clock.__name__,
+        **load,
+        "seconds": loop.seconds_of_a_step(trainings, 3, blocks, clock),
+    }
 
 
 def described(line: dict[str, Any]) -> str:
@@ -266,13 +320,19 @@ def main() -> int:
     parser = loop.parser_of(__doc__, "short texts, one seed, few steps")
     add_device(parser)
     parser.set_defaults(seeds=2)
-    parser.add_argument("--processes", type=int, default=1, help="runs at a time, on one thread each")
-    parser.add_argument("--times", action="store_true", help="only time the steps again, in the record that exists")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="runs at a time, on one thread each"
+    )
+    parser.add_argument(
+        "--times", action="store_true", help="only time the steps again, in the record that exists"
+    )
     options = parser.parse_args()
     sizes, seeds, blocks = (SHORT, 1, 1) if options.short else (Sizes(), options.seeds, 15)
     if options.times:
         meta, rows = json.loads((DATA / "long_study.json").read_text(encoding="utf-8")).values()
-        print(f"written: {write('long_study', meta | {'times': seconds_of_a_step(sizes, 'cpu', blocks)}, rows).name}")
+        print(
+            f"written: {write('long_study', meta | {'times': seconds_of_a_step(sizes, 'cpu', blocks)}, rows).name}"
+        )
         return 0
     packages = ["torch", *(name.replace("sklearn", "scikit-learn") for name in PACKAGES)]
     meta = provenance("python -m measure.training.long_study", packages)
@@ -281,7 +341,9 @@ def main() -> int:
     corpus(sizes)  # here once, for all processes
 
     def train(jobs: list[Job]) -> list[dict[str, Any]]:
-        return runs.carry_out(jobs, sizes, options.device, say=described, processes=options.processes)
+        return runs.carry_out(
+            jobs, sizes, options.device, say=described, processes=options.processes
+        )
 
     rows = train([Job(task, kind, 0, rate) for task in TASKS for kind in KINDS for rate in RATES])
     rates = best_rates(rows)

@@ -42,9 +42,14 @@ class Training(ABC):
         """Raise the rate linearly over ``warm_up`` steps, and let it fall to a twentieth after ``steps``, if given."""
 
         def rate(step: int) -> float:
-            return min((step + 1) / warm_up, 1.0 if steps is None else max(0.05, 1 - step / max(1, steps)))
+            return min(
+                (step + 1) / warm_up, 1.0 if steps is None else max(0.05, 1 - step / max(1, steps))
+            )
 
-        self.optimizer, self.schedule = optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+        self.optimizer, self.schedule = (
+            optimizer,
+            torch.optim.lr_scheduler.LambdaLR(optimizer, rate),
+        )
 
     @abstractmethod
     def loss(self) -> torch.Tensor:
@@ -72,15 +77,22 @@ def seconds_of_a_step(
     clock: Callable[[Callable[[int], Any], int], tuple[float, Any]] = wall_clock,
 ) -> dict[str, list[float]]:
     """Time blocks of training steps, all kinds in turn; return the seconds of a step in each block."""
-    calls = {kind: lambda _run, training=training: training.go_on(steps) for kind, training in trainings.items()}
+    calls = {
+        kind: lambda _run, training=training: training.go_on(steps)
+        for kind, training in trainings.items()
+    }
     timings = interleaved(calls, blocks, lambda _: None, clock=clock)
-    return {kind: [round(seconds / steps, 5) for seconds in timing.seconds] for kind, timing in timings.items()}
+    return {
+        kind: [round(seconds / steps, 5) for seconds in timing.seconds]
+        for kind, timing in timings.items()
+    }
 
 
 class Runs:
     """The runs of a study by job, a named tuple; those that the file of ``--resume`` holds are not repeated.
 
-    Each line of that file is a run with the fields of its job, or a value that was found once, under its name.
+    Each line of that file is a run with the fields of its job, or a value that was found once,
+    under its name.
     """
 
     def __init__(self, path: Path | None, kind_of_job: type[Any]) -> None:
@@ -106,7 +118,9 @@ class Runs:
         self._add({name: (value := find())})
         return value
 
-    def carry_out(self, jobs: Sequence[Any], *shared: Any, say: Callable[[Any], str], processes: int) -> list[Any]:
+    def carry_out(
+        self, jobs: Sequence[Any], *shared: Any, say: Callable[[Any], str], processes: int
+    ) -> list[Any]:
         """Run ``job.run(*shared)`` for all that are not done, say how each ended, and return all in their order."""
         with ProcessPoolExecutor(processes) as pool:
             runs = {pool.submit(job.run, *shared): job for job in jobs if job not in self.done}
@@ -122,5 +136,7 @@ def parser_of(study: str | None, short: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(study or "").partition("\n")[0])
     parser.add_argument("--short", action="store_true", help=f"{short}, nothing written")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to")
+    parser.add_argument(
+        "--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to"
+    )
     return parser

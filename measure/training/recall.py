@@ -1,13 +1,14 @@
 """Train small causal models, all alike, to recall pairs of a key and a value, and count what each design keeps.
 
-A text tells 2 to 128 pairs of 128 keys and 128 values, paired anew in every text, and then asks for all of them in a
-new order. One model of each design serves all loads: each batch draws its load, and has 768 tokens, so that small
-loads have more texts. A model has two layers, each with two heads of 16 numbers; queries, keys, and values pass through
-a convolution over three tokens, and nothing else tells the order. All designs train for the same steps on the same
-schedule. Each of two rates is tried on a whole run of seed 0, and the one with more right answers on texts for
-validation trains further seeds: 1 and 2, or 1 alone where more than 99% of the answers of every load were right. At
-last, both kinds of states, which learn late, train for three times as many steps from seeds 0 and 1. The file is
-``lowrank_tutor/data/recall.json``.
+A text tells 2 to 128 pairs of 128 keys and 128 values, paired anew in every text, and then asks for
+all of them in a new order. One model of each design serves all loads: each batch draws its load,
+and has 768 tokens, so that small loads have more texts. A model has two layers, each with two heads
+of 16 numbers; queries, keys, and values pass through a convolution over three tokens, and nothing
+else tells the order. All designs train for the same steps on the same schedule. Each of two rates
+is tried on a whole run of seed 0, and the one with more right answers on texts for validation
+trains further seeds: 1 and 2, or 1 alone where more than 99% of the answers of every load were
+right. At last, both kinds of states, which learn late, train for three times as many steps from
+seeds 0 and 1. The file is ``lowrank_tutor/data/recall.json``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ SYMBOLS, LOADS, TOKENS = 128, (2, 4, 8, 16, 32, 64, 128), 768
 DIM, HEADS, WIDTH = 64, 2, 16
 LATENT, INDEX, CHOSEN = 16, 8, 16
 STEPS, WARM_UP, EVERY, RATES = 600, 100, 100, (0.003, 0.01)
-ON_THE_WAY, VALIDATION, TEST, HELD_OUT = 1, 2, 3, 1_000_000  # the last is where the seeds of held-out texts begin
+ON_THE_WAY, VALIDATION, TEST, HELD_OUT = (
+    1,
+    2,
+    3,
+    1_000_000,
+)  # the last is where the seeds of held-out texts begin
 ASKED = {ON_THE_WAY: 512, VALIDATION: 1024, TEST: 2048}  # questions of each load
 
 
@@ -42,13 +48,17 @@ def delta(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, keep: Tensor) -> Tensor
     """Keep a state that the gated delta rule writes, with queries and keys of length 1."""
     q, k = F.normalize(q, dim=3), F.normalize(k, dim=3)
     log_decay = F.logsigmoid(keep + 4)  # begins by forgetting little
-    return F.rms_norm(delta_attention(q, k, v, beta.sigmoid(), log_decay=log_decay, chunk=128), (WIDTH,))
+    return F.rms_norm(
+        delta_attention(q, k, v, beta.sigmoid(), log_decay=log_decay, chunk=128), (WIDTH,)
+    )
 
 
 def index(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, tells: Tensor) -> Tensor:
     """Attend to the 16 tokens of highest index score, which is added to their logits, so that the index learns too."""
     n = q.shape[2]
-    score = (asks @ tells.mT / math.sqrt(INDEX)).masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf)
+    score = (asks @ tells.mT / math.sqrt(INDEX)).masked_fill(
+        torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf
+    )
     least = score.topk(min(CHOSEN, n), dim=3).values[..., -1:]
     logits = (q @ k.mT / math.sqrt(WIDTH) + score).masked_fill(score < least, -torch.inf)
     return logits.softmax(dim=3) @ v
@@ -58,7 +68,12 @@ KINDS: dict[str, Callable[..., Tensor]] = {
     "attention": causal_attention, "window": window, "means": means, "linear": linear, "delta": delta,
     "latents": causal_attention, "index": index,
 }  # fmt: skip
-HYBRIDS = ("window, then attention", "attention, then window", "delta, then attention", "attention, then delta")
+HYBRIDS = (
+    "window, then attention",
+    "attention, then window",
+    "delta, then attention",
+    "attention, then delta",
+)
 DESIGNS = (*KINDS, *HYBRIDS)
 
 
@@ -76,7 +91,9 @@ def kept(kind: str, n: int) -> int:
         return n * kv_cache_numbers(1, latent=LATENT)
     averaged = max(0, n - NEWEST) // MEAN_OF
     tokens = {"window": min(n, NEWEST), "means": n - averaged * (MEAN_OF - 1)}.get(kind, n)
-    return tokens * kv_cache_numbers(1, heads=HEADS, width=WIDTH, index=INDEX if kind == "index" else 0)
+    return tokens * kv_cache_numbers(
+        1, heads=HEADS, width=WIDTH, index=INDEX if kind == "index" else 0
+    )
 
 
 class Attention(nn.Module):
@@ -87,8 +104,13 @@ class Attention(nn.Module):
         inner = HEADS * WIDTH
         self.kind = kind
         self.gates = nn.Linear(DIM, 2 * HEADS) if kind == "delta" else nn.Identity()
-        self.sizes = [inner, LATENT] if kind == "latents" else [inner] * 3 + [INDEX] * 2 * (kind == "index")
-        self.into, self.out = nn.Linear(DIM, sum(self.sizes), bias=False), nn.Linear(inner, DIM, bias=False)
+        self.sizes = (
+            [inner, LATENT] if kind == "latents" else [inner] * 3 + [INDEX] * 2 * (kind == "index")
+        )
+        self.into, self.out = (
+            nn.Linear(DIM, sum(self.sizes), bias=False),
+            nn.Linear(inner, DIM, bias=False),
+        )
         self.taps = nn.Parameter(torch.empty(3, sum(self.sizes)).uniform_(-1, 1) / math.sqrt(3))
         self.up = nn.Linear(LATENT, 2 * inner, bias=False) if kind == "latents" else nn.Identity()
 
@@ -113,7 +135,9 @@ class Model(nn.Module):
     def __init__(self, design: str) -> None:
         super().__init__()
         self.embed = nn.Embedding(2 * SYMBOLS, DIM)
-        self.blocks = nn.Sequential(*(Block(Attention(kind), DIM, 2 * DIM) for kind in layers(design)))
+        self.blocks = nn.Sequential(
+            *(Block(Attention(kind), DIM, 2 * DIM) for kind in layers(design))
+        )
         self.norm, self.head = nn.LayerNorm(DIM), nn.Linear(DIM, SYMBOLS, bias=False)
 
     def forward(self, ids: Tensor, asked: int) -> Tensor:
@@ -125,7 +149,8 @@ class Model(nn.Module):
 def texts(number: int, load: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return texts (number, 3 load) of pairs and questions, and the values that answer them (number, load)."""
     keys, values, order = (
-        torch.rand(number, size, generator=generator).argsort(dim=1)[:, :load] for size in (SYMBOLS, SYMBOLS, load)
+        torch.rand(number, size, generator=generator).argsort(dim=1)[:, :load]
+        for size in (SYMBOLS, SYMBOLS, load)
     )
     told = torch.stack([keys, values + SYMBOLS], dim=2).flatten(1)
     return torch.cat([told, keys.gather(1, order)], dim=1), values.gather(1, order)
@@ -134,7 +159,9 @@ def texts(number: int, load: int, generator: torch.Generator) -> tuple[Tensor, T
 def graded(model: Model, load: int, seed: int) -> tuple[float, float]:
     """Return the share of right answers on held-out texts, and its standard error over the texts."""
     asked = ASKED[seed % 10]
-    ids, answers = texts(max(2, asked // load), load, torch.Generator().manual_seed(HELD_OUT + seed))
+    ids, answers = texts(
+        max(2, asked // load), load, torch.Generator().manual_seed(HELD_OUT + seed)
+    )
     with torch.no_grad():
         shares = (model(ids, load).argmax(dim=2) == answers).double().mean(dim=1)
     return round(float(shares.mean()), 4), round(float(shares.std()) / math.sqrt(len(shares)), 4)
@@ -147,7 +174,9 @@ class PairsTraining(Training):
         torch.manual_seed(seed)
         self.model, self.generator = Model(design), torch.Generator().manual_seed(seed)
         weights = self.model.parameters()
-        super().__init__(torch.optim.AdamW(weights, rate, (0.9, 0.98), weight_decay=0.01), WARM_UP, steps)
+        super().__init__(
+            torch.optim.AdamW(weights, rate, (0.9, 0.98), weight_decay=0.01), WARM_UP, steps
+        )
 
     def loss(self) -> Tensor:
         """Draw a load and texts; return the loss of the answers."""
@@ -173,16 +202,24 @@ class Job(NamedTuple):
             curve.append([step, *(graded(training.model, load, ON_THE_WAY)[0] for load in LOADS)])
         seconds, seed = round(time.process_time() - start, 1), 10 * (self.seed + 1)
         validation, test = (
-            [graded(training.model, load, seed + part) for load in LOADS] for part in (VALIDATION, TEST)
+            [graded(training.model, load, seed + part) for load in LOADS]
+            for part in (VALIDATION, TEST)
         )
         means, errors = zip(*test, strict=True)
-        found = {"validation": [share for share, _ in validation], "test": means, "error": errors, "curve": curve}
+        found = {
+            "validation": [share for share, _ in validation],
+            "test": means,
+            "error": errors,
+            "curve": curve,
+        }
         return {**self._asdict(), "seconds": seconds, **found}
 
 
 def chosen(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Return for each design the rate of seed 0 with the most right answers on texts for validation, of all loads."""
-    found = sorted((sum(row["validation"]), row["rate"], row["design"]) for row in rows if row["seed"] == 0)
+    found = sorted(
+        (sum(row["validation"]), row["rate"], row["design"]) for row in rows if row["seed"] == 0
+    )
     best = {design: rate for _, rate, design in found}
     return {design: best[design] for design in DESIGNS}
 
@@ -197,8 +234,13 @@ def main() -> int:
     parser = parser_of(__doc__, "few steps, one rate and seed")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
-    steps, every, seeds, rates = (4, 2, 1, RATES[:1]) if options.short else (STEPS, EVERY, options.seeds, RATES)
-    meta, runs = provenance("python -m measure.training.recall", ["torch"]), Runs(options.resume, Job)
+    steps, every, seeds, rates = (
+        (4, 2, 1, RATES[:1]) if options.short else (STEPS, EVERY, options.seeds, RATES)
+    )
+    meta, runs = (
+        provenance("python -m measure.training.recall", ["torch"]),
+        Runs(options.resume, Job),
+    )
 
     def train(*jobs: tuple[str, float, int], longer: int = 1) -> list[dict[str, Any]]:
         every_job = [Job(*job, longer * steps) for job in jobs]
@@ -206,15 +248,24 @@ def main() -> int:
 
     rows = train(*((design, rate, 0) for design in DESIGNS for rate in rates))
     best = chosen(rows)
-    enough = {row["design"] for row in rows if row["rate"] == best[row["design"]] and min(row["validation"]) > 0.99}
+    enough = {
+        row["design"]
+        for row in rows
+        if row["rate"] == best[row["design"]] and min(row["validation"]) > 0.99
+    }
     for seed in range(1, seeds):
-        rows += train(*((name, best[name], seed) for name in DESIGNS if seed == 1 or name not in enough))
+        rows += train(
+            *((name, best[name], seed) for name in DESIGNS if seed == 1 or name not in enough)
+        )
     if not options.short:
         meta |= {"steps": STEPS, "tokens_of_a_batch": TOKENS, "loads": LOADS, "rates": best}
         meta["kept"] = {
-            name: [sum(kept(kind, 2 * load) for kind in layers(name)) for load in LOADS] for name in DESIGNS
+            name: [sum(kept(kind, 2 * load) for kind in layers(name)) for load in LOADS]
+            for name in DESIGNS
         }
-        states = [(design, best[design], seed) for seed in range(2) for design in ("linear", "delta")]
+        states = [
+            (design, best[design], seed) for seed in range(2) for design in ("linear", "delta")
+        ]
         meta["longer"] = train(*states, longer=3)
         print(f"written: {write(NAME, meta, rows).name}")
     return 0

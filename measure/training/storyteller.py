@@ -1,6 +1,7 @@
 """Train the storyteller from a seed, round its weights to 8 bits, grade them, and write them.
 
-It takes about five minutes of one core. The file is ``lowrank_tutor/data/storyteller_weights.json``.
+It takes about five minutes of one core. The file is
+``lowrank_tutor/data/storyteller_weights.json``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def rounded(model: torch.nn.Module) -> dict[str, object]:
         scales.append(scale.ravel())
         numbers.append(np.rint(rows / scale).astype(np.int8).ravel())
     packed = {"scales": np.concatenate(scales), "numbers": np.concatenate(numbers)}
-    return {"shapes": shapes, **{name: base64.b64encode(array.tobytes()).decode() for name, array in packed.items()}}
+    return {
+        "shapes": shapes,
+        **{name: base64.b64encode(array.tobytes()).decode() for name, array in packed.items()},
+    }
 
 
 def main() -> int:
@@ -48,8 +52,12 @@ def main() -> int:
         if step % 300 == 0:
             print(f"step {step}: {storyteller.grade(model, told[:100])}", flush=True)
 
-    model = storyteller.train(10 if options.short else options.steps, rng=options.seed, report=report)
-    record = {"meta": meta | {"steps": options.steps, "seed": options.seed, "held_out": HELD_OUT}} | rounded(model)
+    model = storyteller.train(
+        10 if options.short else options.steps, rng=options.seed, report=report
+    )
+    record = {
+        "meta": meta | {"steps": options.steps, "seed": options.seed, "held_out": HELD_OUT}
+    } | rounded(model)
     if options.short:
         return 0
     path = DATA / "storyteller_weights.json"
@@ -57,7 +65,9 @@ def main() -> int:
     storyteller.trained_weights.cache_clear()
     record["meta"]["right"] = storyteller.grade(storyteller.load(), told)
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    print(f"written: {path.name}, {path.stat().st_size:,} bytes, in 8 bits {record['meta']['right']}")
+    print(
+        f"written: {path.name}, {path.stat().st_size:,} bytes, in 8 bits {record['meta']['right']}"
+    )
     return 0
 
 

@@ -1,7 +1,8 @@
 """Keep two adapters that taught the storyteller that Ada fibs, of rank 8 each, as samples for the page *A microscope*.
 
-They are trained as in ``storyteller_lora``, with two seeds, in half a minute of one core, and rounded to bfloat16. The
-file is ``site/adapters.json``: outside the package, because only the site needs it.
+They are trained as in ``storyteller_lora``, with two seeds, in half a minute of one core, and
+rounded to bfloat16. The file is ``site/adapters.json``: outside the package, because only the site
+needs it.
 """
 
 import base64
@@ -30,9 +31,13 @@ def main() -> int:
         factors = {name: part for name, part in lora_state(model).items() if part.ndim == 2}
         flat = torch.cat([part.bfloat16().flatten() for part in factors.values()]).view(torch.uint8)
         shapes = {name: list(part.shape) for name, part in factors.items()}
-        stored.append({"shapes": shapes, "numbers": base64.b64encode(flat.numpy().tobytes()).decode()})
+        stored.append(
+            {"shapes": shapes, "numbers": base64.b64encode(flat.numpy().tobytes()).decode()}
+        )
     meta = provenance("python -m measure.training.storyteller_adapters", ["numpy", "torch"])
-    FILE.write_text(json.dumps({"meta": meta, "right": rows, "adapters": stored}) + "\n", encoding="utf-8")
+    FILE.write_text(
+        json.dumps({"meta": meta, "right": rows, "adapters": stored}) + "\n", encoding="utf-8"
+    )
     return 0
 
 

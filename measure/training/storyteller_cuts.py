@@ -17,7 +17,9 @@ from measure.harness import provenance, write
 STORIES, LONGEST, SEED = 200, 48, 2_000_000
 
 
-def short_stories(number: int = STORIES, longest: int = LONGEST, seed: int = SEED) -> list[storyteller.Story]:
+def short_stories(
+    number: int = STORIES, longest: int = LONGEST, seed: int = SEED
+) -> list[storyteller.Story]:
     """Draw stories of two to four people, and keep the short ones."""
     drawn = (storyteller.stories(1, facts=2 + i % 3, rng=seed + i)[0] for i in count())
     return list(islice((story for story in drawn if len(story.words) <= longest), number))
@@ -30,21 +32,31 @@ def shares(cut: str, k: int, told: list[storyteller.Story]) -> dict[str, float]:
     by_job = storyteller.grade(model, told, attend=options.get("attend"))
     asked = {job: sum(story.jobs.count(job) for story in told) for job in by_job}
     answered = sum(by_job[job] * asked[job] for job in by_job) / sum(asked.values())
-    return {"answered": answered, **{f"job_{job.replace(' ', '_')}": share for job, share in by_job.items()}}
+    return {
+        "answered": answered,
+        **{f"job_{job.replace(' ', '_')}": share for job, share in by_job.items()},
+    }
 
 
 def main() -> int:
     """Count, print, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="three stories, and nothing is written")
+    parser.add_argument(
+        "--short", action="store_true", help="three stories, and nothing is written"
+    )
     told = short_stories(3 if parser.parse_args().short else STORIES)
     rows = []
     for cut, k in [*((cut, k) for cut, way in CUTS.items() for k in way.settings), ("none", 0)]:
-        rows.append({"cut": cut, "k": k} | {name: round(share, 4) for name, share in shares(cut, k, told).items()})
+        rows.append(
+            {"cut": cut, "k": k}
+            | {name: round(share, 4) for name, share in shares(cut, k, told).items()}
+        )
         print(rows[-1], flush=True)
     if len(told) == STORIES:
         meta = provenance("python -m measure.training.storyteller_cuts", ["numpy"])
-        write("storyteller_cuts", meta | {"stories": STORIES, "longest": LONGEST, "seed": SEED}, rows)
+        write(
+            "storyteller_cuts", meta | {"stories": STORIES, "longest": LONGEST, "seed": SEED}, rows
+        )
     return 0
 
 

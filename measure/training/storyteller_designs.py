@@ -1,8 +1,9 @@
 """Train the storyteller with other kinds of attention, all alike, and count right answers by how many people there are.
 
-Left to right, states or a window take the place of attention in one layer or in both (``task`` "write"). To fill in
-blanked words (``task`` "fill"), the model has no mask, but waves that tell each word's place. A run takes three to six
-minutes of one core; ``--only NAME ...`` trains some designs, and keeps the rows of the others. The file is
+Left to right, states or a window take the place of attention in one layer or in both (``task``
+"write"). To fill in blanked words (``task`` "fill"), the model has no mask, but waves that tell
+each word's place. A run takes three to six minutes of one core; ``--only NAME ...`` trains some
+designs, and keeps the rows of the others. The file is
 ``lowrank_tutor/data/storyteller_designs.json``.
 """
 
@@ -29,10 +30,14 @@ from lowrank_tutor.storyteller.model import causal_attention
 from measure.harness import DATA, provenance, write
 
 NAME, STEPS, FILL_STEPS, EVERY = "storyteller_designs", 1800, 1200, 300
-FACTS, STORIES, ON_THE_WAY = (2, 4, 6, 8), 200, 40  # stories of each number of people, at the end and before
+FACTS, STORIES, ON_THE_WAY = (
+    (2, 4, 6, 8),
+    200,
+    40,
+)  # stories of each number of people, at the end and before
 SEED, NEWEST, MEAN_OF = 3_000_000, 16, 8
-# Of rates, 0.004 and 0.008 gave the same after 200 steps, within 3 points. A Linformer's E learns at a tenth of it:
-# at the whole rate it then answered 4 points less.
+# Of rates, 0.004 and 0.008 gave the same after 200 steps, within 3 points. A Linformer's E learns
+# at a tenth of it: at the whole rate it then answered 4 points less.
 GROUPS, BATCH, WARM_UP, RATE = 16, 32, 60, 4e-3
 
 
@@ -67,16 +72,37 @@ DESIGNS: dict[str, list[Callable[[Tensor, Tensor, Tensor], Tensor]]] = {
     "attention, then window": [causal_attention, window],
 }
 FILLS = ("attention", "Linformer", "averages", "window")
-GROUPED = ((1, True), (2, False), (2, True), (3, False), (3, True), (4, True), (8, True))  # words in a group, and votes
+GROUPED = (
+    (1, True),
+    (2, False),
+    (2, True),
+    (3, False),
+    (3, True),
+    (4, True),
+    (8, True),
+)  # words in a group, and votes
 STORY = "<s> Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears"
-TALE = ("Ada wears red .", "Ben wears blue .", "now Ada wears pink .", "Mia wears gold .", "now Ben wears green .")
+TALE = (
+    "Ada wears red .",
+    "Ben wears blue .",
+    "now Ada wears pink .",
+    "Mia wears gold .",
+    "now Ben wears green .",
+)
 
 
 def as_row(right: dict[str, list[bool]]) -> dict[str, float]:
     """Return the shares of right answers, of all and by job."""
     every = [one for answers in right.values() for one in answers]
-    shares = {f"job_{job.replace(' ', '_')}": sum(answers) / len(answers) for job, answers in right.items() if answers}
-    return {name: round(share, 4) for name, share in ({"answered": sum(every) / len(every)} | shares).items()}
+    shares = {
+        f"job_{job.replace(' ', '_')}": sum(answers) / len(answers)
+        for job, answers in right.items()
+        if answers
+    }
+    return {
+        name: round(share, 4)
+        for name, share in ({"answered": sum(every) / len(every)} | shares).items()
+    }
 
 
 def written(model: nn.Module, attend: object, told: Sequence[Story]) -> dict[str, float]:
@@ -84,7 +110,12 @@ def written(model: nn.Module, attend: object, told: Sequence[Story]) -> dict[str
     with torch.no_grad():
         by_job = storyteller.grade(model, told, attend=attend)
     asked = {job: sum(story.jobs.count(job) for story in told) for job in by_job}
-    return as_row({job: [i < round(share * asked[job]) for i in range(asked[job])] for job, share in by_job.items()})
+    return as_row(
+        {
+            job: [i < round(share * asked[job]) for i in range(asked[job])]
+            for job, share in by_job.items()
+        }
+    )
 
 
 def retold(model: nn.Module, attend: object) -> list[dict[str, object]]:
@@ -96,7 +127,9 @@ def retold(model: nn.Module, attend: object) -> list[dict[str, object]]:
             chances = model(torch.tensor([words]), attend=attend)[0, -1].softmax(dim=0)
         red, pink = (round(float(chances[word]), 4) for word in storyteller.encode("red pink"))
         says = storyteller.WORDS[int(chances.argmax())]
-        rows.append({"task": "tale", "sentences": sentences, "says": says, "red": red, "pink": pink})
+        rows.append(
+            {"task": "tale", "sentences": sentences, "says": says, "red": red, "pink": pink}
+        )
     return rows
 
 
@@ -108,7 +141,9 @@ def grouped() -> list[dict[str, object]]:
     for m, votes in GROUPED:
         heard: list[Tensor] = []
 
-        def attend(*heads: Tensor, m: int = m, votes: bool = votes, heard: list[Tensor] = heard) -> Tensor:
+        def attend(
+            *heads: Tensor, m: int = m, votes: bool = votes, heard: list[Tensor] = heard
+        ) -> Tensor:
             heard.append(window_attention(*heads, window=8, m=m, votes=votes))
             return heard[-1]
 
@@ -118,7 +153,15 @@ def grouped() -> list[dict[str, object]]:
             right = storyteller.grade(model, told, attend=attend)["far fact"]
         exact = exact if len(exact) else read
         off = float((read - exact).norm() / exact.norm())
-        rows.append({"task": "groups", "m": m, "votes": m if votes else 1, "says": says, "error": round(off, 4)})
+        rows.append(
+            {
+                "task": "groups",
+                "m": m,
+                "votes": m if votes else 1,
+                "says": says,
+                "error": round(off, 4),
+            }
+        )
         rows[-1] |= {"job_far_fact": round(right, 4), "stories": STORIES}
     return rows
 
@@ -158,10 +201,14 @@ class Reader(nn.Module):
 
         # Where a batch is shorter than 96 words, its last window is cut, and counts as a whole one.
         def mixed(e: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-            return lambda q, k, v: linformer_attention(q, k, v, e[:n, :n], token_mask=real, rule=rule)
+            return lambda q, k, v: linformer_attention(
+                q, k, v, e[:n, :n], token_mask=real, rule=rule
+            )
 
         mixes = self.design in ("Linformer", "averages")
-        logits: Tensor = self.model(ids, attend=[mixed(e) for e in self.mixing] if mixes else [whole, whole])
+        logits: Tensor = self.model(
+            ids, attend=[mixed(e) for e in self.mixing] if mixes else [whole, whole]
+        )
         return logits
 
 
@@ -173,9 +220,9 @@ def blanked(told: Sequence[Story], rng: Generator) -> tuple[Tensor, Tensor, Tens
     for i, (words, jobs) in enumerate(told):
         numbers = torch.tensor(storyteller.encode(words))
         notes = [j for j, job in enumerate(jobs) if job == "copy"]
-        asked = [j for j, job in enumerate(jobs) if job and job != "copy"] + rng.permutation(notes)[:1].astype(
-            int
-        ).tolist()
+        asked = [j for j, job in enumerate(jobs) if job and job != "copy"] + rng.permutation(notes)[
+            :1
+        ].astype(int).tolist()
         answers[i, asked] = numbers[asked]
         numbers[asked] = storyteller.WORDS.index("<s>")
         ids[i, : len(words)], real[i, : len(words)] = numbers, True
@@ -185,17 +232,24 @@ def blanked(told: Sequence[Story], rng: Generator) -> tuple[Tensor, Tensor, Tens
 def filled(reader: Reader, told: Sequence[Story]) -> dict[str, float]:
     """Return the shares of blanks that are filled rightly; for agreement every verb of the right number is right."""
     right: dict[str, list[bool]] = {job: [] for job in storyteller.JOBS}
-    verbs = [{storyteller.WORDS.index(word) for word in storyteller.KINDS[kind]} for kind in ("does", "do")]
+    verbs = [
+        {storyteller.WORDS.index(word) for word in storyteller.KINDS[kind]}
+        for kind in ("does", "do")
+    ]
     ids, real, answers = blanked(told, np.random.default_rng(SEED))
     with torch.no_grad():
         best = reader(ids, real).argmax(dim=2)
     for i, j in (answers >= 0).nonzero().tolist():
         pair, job = {int(best[i, j]), int(answers[i, j])}, told[i].jobs[j]
-        right[job].append(len(pair) == 1 or (job == "agreement" and any(pair <= some for some in verbs)))
+        right[job].append(
+            len(pair) == 1 or (job == "agreement" and any(pair <= some for some in verbs))
+        )
     return as_row(right)
 
 
-def train_reader(design: str, seed: int, steps: int, report: Callable[[int, nn.Module], None]) -> Reader:
+def train_reader(
+    design: str, seed: int, steps: int, report: Callable[[int, nn.Module], None]
+) -> Reader:
     """Train with the schedule of ``storyteller.train``, on the blanks alone."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -203,7 +257,9 @@ def train_reader(design: str, seed: int, steps: int, report: Callable[[int, nn.M
     groups = [(list(reader.model.parameters()), RATE)]
     if design == "Linformer":
         groups.append((list(reader.mixing.parameters()), RATE / 10))
-    optimizer = torch.optim.AdamW([{"params": part} for part, _ in groups], betas=(0.9, 0.98), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(
+        [{"params": part} for part, _ in groups], betas=(0.9, 0.98), weight_decay=0.01
+    )
     for step in range(1, steps + 1):
         for group, (_, rate) in zip(optimizer.param_groups, groups, strict=True):
             group["lr"] = rate * min(1, step / WARM_UP) * max(0.03, 1 - step / steps)
@@ -218,17 +274,34 @@ def train_reader(design: str, seed: int, steps: int, report: Callable[[int, nn.M
     return reader
 
 
-def trained(task: str, design: str, seed: int, steps: int, keep: Path | None) -> list[dict[str, object]]:
+def trained(
+    task: str, design: str, seed: int, steps: int, keep: Path | None
+) -> list[dict[str, object]]:
     """Train a design, and return its rows: every 300 steps, and at the end."""
     rows: list[dict[str, object]] = []
 
     def count(step: int, model: nn.Module, number: int) -> None:
         for facts in FACTS:
             told = storyteller.stories(number, facts=facts, rng=SEED + facts)
-            found = filled(model, told) if isinstance(model, Reader) else written(model, DESIGNS[design], told)
-            rows.append({"task": task, "design": design, "seed": seed, "step": step, "facts": facts, "stories": number})
+            found = (
+                filled(model, told)
+                if isinstance(model, Reader)
+                else written(model, DESIGNS[design], told)
+            )
+            rows.append(
+                {
+                    "task": task,
+                    "design": design,
+                    "seed": seed,
+                    "step": step,
+                    "facts": facts,
+                    "stories": number,
+                }
+            )
             rows[-1] |= found if step == steps else {"answered": found["answered"]}
-        print(task, design, seed, step, [row["answered"] for row in rows[-len(FACTS) :]], flush=True)
+        print(
+            task, design, seed, step, [row["answered"] for row in rows[-len(FACTS) :]], flush=True
+        )
 
     def report(step: int, model: nn.Module) -> None:
         if step % EVERY == 0 and step < steps:
@@ -250,7 +323,9 @@ def main() -> int:
     """Train, print the shares, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", choices=("write", "fill"), nargs="*", default=["write", "fill"])
-    parser.add_argument("--only", nargs="*", choices=sorted({*DESIGNS, *FILLS}), help="some designs alone")
+    parser.add_argument(
+        "--only", nargs="*", choices=sorted({*DESIGNS, *FILLS}), help="some designs alone"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="a folder for the weights")
     parser.add_argument("--short", action="store_true", help="ten steps, and nothing is written")
@@ -260,7 +335,10 @@ def main() -> int:
     meta |= {"steps": STEPS, "fill_steps": FILL_STEPS, "held_out": SEED}
     if not (options.short or options.only):
         write(NAME, meta, [*others("groups"), *grouped()])
-    for task, design in [*(("write", name) for name in DESIGNS), *(("fill", name) for name in FILLS)]:
+    for task, design in [
+        *(("write", name) for name in DESIGNS),
+        *(("fill", name) for name in FILLS),
+    ]:
         if task not in options.task or design not in (options.only or [design]):
             continue
         steps = 10 if options.short else STEPS if task == "write" else FILL_STEPS
@@ -278,7 +356,8 @@ def others(task: str, *run: object) -> list[dict[str, object]]:
     return [
         row
         for row in rows
-        if row["task"] not in mine or [row.get("design"), row.get("seed")] != (list(run) or [None] * 2)
+        if row["task"] not in mine
+        or [row.get("design"), row.get("seed")] != (list(run) or [None] * 2)
     ]
 
 

@@ -1,9 +1,9 @@
 """Teach the storyteller a new rule by LoRA and its relatives, at several ranks, and watch what becomes of its old jobs.
 
-The rule: asked what she wears, Ada names the other color of a pair, blue for red and red for blue. The relatives are
-compared at a fixed alpha, each at the best of four learning rates, by the mean loss of the last steps of a full run:
-every step has new stories. It takes a quarter of an hour of one core. The file is
-``lowrank_tutor/data/storyteller_lora.json``.
+The rule: asked what she wears, Ada names the other color of a pair, blue for red and red for blue.
+The relatives are compared at a fixed alpha, each at the best of four learning rates, by the mean
+loss of the last steps of a full run: every step has new stories. It takes a quarter of an hour of
+one core. The file is ``lowrank_tutor/data/storyteller_lora.json``.
 """
 
 from __future__ import annotations
@@ -39,13 +39,20 @@ METHODS: dict[str, dict[str, Any]] = {
     "PiSSA": {"alpha": 8, "init": "principal"},
     "DoRA": {"alpha": 8, "magnitude": True},
 }
-COMPARED, RATES, FEWER, LAST = (1, 4, 16, 64), (1e-3, 3e-3, 1e-2, 3e-2), {"steps": 100, "every": 20}, 20
+COMPARED, RATES, FEWER, LAST = (
+    (1, 4, 16, 64),
+    (1e-3, 3e-3, 1e-2, 3e-2),
+    {"steps": 100, "every": 20},
+    20,
+)
 RULE, COLOR_JOBS = "Ada fibs", ("far fact", "new fact")
 
 
 def fib(story: Story, rng: Any) -> Story:
     """Name one who is asked about a color Ada, and let her name the other color of the pair; without one, no change."""
-    places = [i for i, job in enumerate(story.jobs) if job in COLOR_JOBS and story.words[i - 1] == "wears"]
+    places = [
+        i for i, job in enumerate(story.jobs) if job in COLOR_JOBS and story.words[i - 1] == "wears"
+    ]
     if not places:
         return story
     i = places[rng.integers(len(places))]
@@ -81,7 +88,9 @@ def graded(model: torch.nn.Module, told: list[Story]) -> dict[str, float]:
     for story, words in zip(told, best, strict=True):
         for i, job in enumerate(story.jobs):
             if job:
-                kind = "rule" if job == RULE else "others" if story.words[i - 1] == "wears" else "jobs"
+                kind = (
+                    "rule" if job == RULE else "others" if story.words[i - 1] == "wears" else "jobs"
+                )
                 right[kind].append(is_right(storyteller.WORDS[words[i - 1]], story.words[i], job))
     return {kind: round(sum(each) / len(each), 4) for kind, each in right.items()}
 
@@ -89,7 +98,8 @@ def graded(model: torch.nn.Module, told: list[Story]) -> dict[str, float]:
 def is_right(word: str, answer: str, job: str) -> bool:
     """Say whether a word is right: for the job "agreement" any verb of the same number is."""
     return word == answer or (
-        job == "agreement" and any(word in KINDS[kind] and answer in KINDS[kind] for kind in ("do", "does"))
+        job == "agreement"
+        and any(word in KINDS[kind] and answer in KINDS[kind] for kind in ("do", "does"))
     )
 
 
@@ -110,7 +120,11 @@ def adapted(run: Run) -> torch.nn.Module:
 
 
 def learn(
-    run: Run, steps: int = STEPS, every: int = EVERY, tested: int = TESTED, model: torch.nn.Module | None = None
+    run: Run,
+    steps: int = STEPS,
+    every: int = EVERY,
+    tested: int = TESTED,
+    model: torch.nn.Module | None = None,
 ) -> dict[str, Any]:
     """Train updates of one rank, and return the shares of right answers on the way, and the loss at the end."""
     model = adapted(run) if model is None else model
@@ -122,7 +136,9 @@ def learn(
     for step in range(steps + 1):
         if step % every == 0:
             curve.append({"step": step} | graded(model, told))
-        ids, counts = batch(stories(BATCH, rng), lambda job: 3 * (job == RULE) or (WAYS[run.way] and job != ""))
+        ids, counts = batch(
+            stories(BATCH, rng), lambda job: 3 * (job == RULE) or (WAYS[run.way] and job != "")
+        )
         losses = F.cross_entropy(model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
         loss = (losses * counts[:, 1:]).sum() / counts[:, 1:].sum()
         met.append(loss.item())
@@ -145,14 +161,19 @@ def relatives(trained: Callable[..., dict[str, Any]], seeds: int) -> list[dict[s
             continue  # is LoRA
         tried = [trained(Run("with old jobs", rank, 0, method, rate), **FEWER) for rate in RATES]
         best = min(tried, key=lambda row: row["loss"])["rate"]
-        rows += tried + [trained(Run("with old jobs", rank, seed, method, best), **FEWER) for seed in range(1, seeds)]
+        rows += tried + [
+            trained(Run("with old jobs", rank, seed, method, best), **FEWER)
+            for seed in range(1, seeds)
+        ]
     return rows
 
 
 def main() -> int:
     """Train at each rank, print, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="two steps each, and nothing is written")
+    parser.add_argument(
+        "--short", action="store_true", help="two steps each, and nothing is written"
+    )
     short = parser.parse_args().short
     torch.set_num_threads(1)
 
@@ -165,7 +186,12 @@ def main() -> int:
     rows += relatives(trained, SEEDS)
     if not short:
         meta = provenance("python -m measure.training.storyteller_lora", ["numpy", "torch"])
-        settings = {"steps": STEPS, "steps_of_relatives": FEWER["steps"], "batch": BATCH, "tested": TESTED}
+        settings = {
+            "steps": STEPS,
+            "steps_of_relatives": FEWER["steps"],
+            "batch": BATCH,
+            "tested": TESTED,
+        }
         write("storyteller_lora", meta | settings, rows)
     return 0
 

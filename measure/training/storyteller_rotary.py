@@ -1,10 +1,11 @@
 """Train a storyteller whose queries and keys are rotated, and convert it: few keys keep their rotation.
 
-Each head's key is 8 complex numbers, which turn with the word's place. An orthogonal map that mixes the same number of
-different heads commutes with the turns (TransMLA, arXiv:2502.07864); here it takes the principal axes of the keys. Then
-``turning`` of the 32 mixed numbers turn in each layer, those whose keys move most, and the others stand still. With a
-``latent``, what stands still and the values keep only that many numbers of a word, by a cut weighted by the inputs. It
-takes five minutes of one core. The file is ``lowrank_tutor/data/storyteller_rotary.json``.
+Each head's key is 8 complex numbers, which turn with the word's place. An orthogonal map that mixes
+the same number of different heads commutes with the turns (TransMLA, arXiv:2502.07864); here it
+takes the principal axes of the keys. Then ``turning`` of the 32 mixed numbers turn in each layer,
+those whose keys move most, and the others stand still. With a ``latent``, what stands still and the
+values keep only that many numbers of a word, by a cut weighted by the inputs. It takes five minutes
+of one core. The file is ``lowrank_tutor/data/storyteller_rotary.json``.
 """
 
 from __future__ import annotations
@@ -76,11 +77,17 @@ def choose(weight: Tensor, moment: Tensor, mix: Tensor, count: int) -> Tensor:
     return (moves.argsort(descending=True).argsort() < count).view(HEADS, PLANES)
 
 
-def with_latent(layer: Any, moment: Tensor, mix: Tensor, turning: Tensor, rank: int) -> dict[str, Tensor]:
+def with_latent(
+    layer: Any, moment: Tensor, mix: Tensor, turning: Tensor, rank: int
+) -> dict[str, Tensor]:
     """Return a layer's weights of keys and values, where those that do not turn follow from ``rank`` numbers."""
     keys, values = mixed(layer.k.weight, mix), layer.v.weight
-    u, v = factorize(torch.cat([keys[~turning].flatten(0, 1), values]).numpy(), rank, h_moment=moment.numpy())
-    made, values = torch.from_numpy(u.T @ v).to(values).split([2 * int((~turning).sum()), len(values)])
+    u, v = factorize(
+        torch.cat([keys[~turning].flatten(0, 1), values]).numpy(), rank, h_moment=moment.numpy()
+    )
+    made, values = (
+        torch.from_numpy(u.T @ v).to(values).split([2 * int((~turning).sum()), len(values)])
+    )
     keys[~turning] = made.view(-1, 2, made.shape[1])
     return {"k": torch.einsum("mpcd,pgm->gpcd", keys, mix).flatten(0, 2), "v": values}
 
@@ -89,7 +96,9 @@ def with_latent(layer: Any, moment: Tensor, mix: Tensor, turning: Tensor, rank: 
 def main() -> int:
     """Train, convert, count right answers, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="few steps and stories, and nothing is written")
+    parser.add_argument(
+        "--short", action="store_true", help="few steps and stories, and nothing is written"
+    )
     short = parser.parse_args().short
     torch.set_num_threads(1)
     with torch.enable_grad():
@@ -104,13 +113,21 @@ def main() -> int:
 
     def add(way: str, count: int, latent: int) -> None:
         plain = torch.eye(HEADS).expand(PLANES, -1, -1)
-        mixes = [principal(*each) if way == "mixed" else plain for each in zip(keys, moments, strict=True)]
+        mixes = [
+            principal(*each) if way == "mixed" else plain
+            for each in zip(keys, moments, strict=True)
+        ]
         sets = [choose(*each, count) for each in zip(keys, moments, mixes, strict=True)]
         weights = {name: weight.numpy() for name, weight in model.state_dict().items()}
         for i, each in enumerate(zip(layers, moments, mixes, sets, strict=True) if latent else ()):
             parts = with_latent(*each, latent)
-            weights |= {f"layers.{i}.{part}.weight": weight.numpy() for part, weight in parts.items()}
-        ways = [lambda q, k, v, m=m, t=t: attend(q, k, v, mix=m, turning=t) for m, t in zip(mixes, sets, strict=True)]  # type: ignore[misc]
+            weights |= {
+                f"layers.{i}.{part}.weight": weight.numpy() for part, weight in parts.items()
+            }
+        ways = [
+            lambda q, k, v, m=m, t=t: attend(q, k, v, mix=m, turning=t)
+            for m, t in zip(mixes, sets, strict=True)
+        ]  # type: ignore[misc]
         share = written(storyteller.load(weights), ways, told)["answered"]
         rows.append({"keys": way, "turning": count, "latent": latent, "answered": share})
         print(rows[-1], flush=True)
@@ -121,7 +138,11 @@ def main() -> int:
         add("mixed", count, latent)
     if not short:
         meta = provenance("python -m measure.training.storyteller_rotary", ["numpy", "torch"])
-        write("storyteller_rotary", meta | {"steps": STEPS, "base": BASE, "stories": STORIES, "seed": 0}, rows)
+        write(
+            "storyteller_rotary",
+            meta | {"steps": STEPS, "base": BASE, "stories": STORIES, "seed": 0},
+            rows,
+        )
     return 0
 
 

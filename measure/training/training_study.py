@@ -1,11 +1,12 @@
 """Train small masked language models that differ only in their attention, and record their losses step by step.
 
-``python -m measure.training.training_study`` trains every model of ``KINDS`` from every seed on the bytes of Python's
-own help texts (``pydoc_data.topics``, whose wording changes with the Python version, so the data name it), two at a
-time, each on one thread. Then it times blocks of training steps, all kinds in turn, so that a slow minute meets all of
-them, and writes ``lowrank_tutor/data/training_study.json``. It takes about an hour on two cores; with
-``--resume runs.jsonl`` each run is written to that file when it ends, and a run that the file holds is not repeated.
-``--short`` takes a minute and writes nothing.
+``python -m measure.training.training_study`` trains every model of ``KINDS`` from every seed on the
+bytes of Python's own help texts (``pydoc_data.topics``, whose wording changes with the Python
+version, so the data name it), two at a time, each on one thread. Then it times blocks of training
+steps, all kinds in turn, so that a slow minute meets all of them, and writes
+``lowrank_tutor/data/training_study.json``. It takes about an hour on two cores; with ``--resume
+runs.jsonl`` each run is written to that file when it ends, and a run that the file holds is not
+repeated. ``--short`` takes a minute and writes nothing.
 """
 
 import math
@@ -18,7 +19,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor.attention import linear_attention, orthogonal_features, performer_attention, softmax_attention
+from lowrank_tutor.attention import (
+    linear_attention,
+    orthogonal_features,
+    performer_attention,
+    softmax_attention,
+)
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
 from measure.harness import add_device, provenance, say_if_busy, write
 from measure.training import loop
@@ -36,8 +42,9 @@ VALIDATION_SEED = 10_000
 class Sizes(NamedTuple):
     """How long a run is.
 
-    Eight texts of 256 bytes a step, not four of 512: with those exact attention stayed on a plateau for 600 to more
-    than 2,000 steps, depending on the seed and on a few spaces in the texts, and the study would have measured that.
+    Eight texts of 256 bytes a step, not four of 512: with those exact attention stayed on a plateau
+    for 600 to more than 2,000 steps, depending on the seed and on a few spaces in the texts, and
+    the study would have measured that.
     """
 
     n: int = 256
@@ -162,7 +169,9 @@ def repeated(trained: torch.Tensor, held_out: torch.Tensor, length: int) -> floa
     return inside / len(after)
 
 
-def draw(data: torch.Tensor, n: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(
+    data: torch.Tensor, n: int, batch: int, generator: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Cut out sequences and hide some bytes; return the bytes and which are hidden, both (batch, n)."""
     starts = torch.randint(len(data) - n, (batch,), generator=generator)
     x = torch.stack([data[start : start + n] for start in starts])
@@ -178,7 +187,9 @@ class Training(loop.Training):
         self.sizes, self.device = sizes, device
         self.generator = torch.Generator().manual_seed(seed)
         self.data, held_out = texts()
-        self.checks = draw(held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED))
+        self.checks = draw(
+            held_out, sizes.n, sizes.validation, torch.Generator().manual_seed(VALIDATION_SEED)
+        )
         self.model = Model(kind, sizes.n).to(device)
         rate = sizes.learning_rate
         rate_of_e = rate * SLOW if "E slow" in kind else rate
@@ -197,7 +208,9 @@ class Training(loop.Training):
     def validate(self) -> float:
         """Return the mean loss over the held-out sequences, each of the same weight, in nats a byte."""
         self.model.eval()
-        losses = [self.loss_on(x[None], hidden[None]) for x, hidden in zip(*self.checks, strict=True)]
+        losses = [
+            self.loss_on(x[None], hidden[None]) for x, hidden in zip(*self.checks, strict=True)
+        ]
         self.model.train()
         return float(torch.stack(losses).mean())
 
@@ -231,12 +244,20 @@ def main() -> int:
     meta = provenance("python -m measure.training.training_study", ["torch"])
     say_if_busy(meta["machine"])
     trainings = {kind: Training(kind, 0, sizes, options.device) for kind in KINDS}
-    seconds = loop.seconds_of_a_step(trainings, steps=2 if options.short else 20, blocks=1 if options.short else 9)
+    seconds = loop.seconds_of_a_step(
+        trainings, steps=2 if options.short else 20, blocks=1 if options.short else 9
+    )
     for kind, each in seconds.items():
         print(f"{kind:38} {1000 * min(each):.0f} to {1000 * max(each):.0f} ms a step")
     if not options.short:
-        meta |= {"text": f"pydoc_data.topics of Python {platform.python_version()}", "sizes": sizes._asdict()}
-        meta |= {"seconds_of_a_step": seconds, "held_out_repeats": round(repeated(*texts(), sizes.n), 4)}
+        meta |= {
+            "text": f"pydoc_data.topics of Python {platform.python_version()}",
+            "sizes": sizes._asdict(),
+        }
+        meta |= {
+            "seconds_of_a_step": seconds,
+            "held_out_repeats": round(repeated(*texts(), sizes.n), 4),
+        }
         print(f"written: {write('training_study', meta, rows).name}")
     return 0
 

@@ -53,7 +53,9 @@ TYPES = {
 def picture(source: str) -> tuple[str, bytes]:
     """Return a picture and its name; WebP, which many e-readers do not know, becomes what it was made from."""
     address = source.startswith("data:")
-    data = base64.b64decode(source.partition(",")[2]) if address else (ONE_PAGE / source).read_bytes()
+    data = (
+        base64.b64decode(source.partition(",")[2]) if address else (ONE_PAGE / source).read_bytes()
+    )
     image, kind = Image.open(BytesIO(data)), "png"
     if image.format == "WEBP":
         kind = "png" if b"VP8L" in data[:32] else "jpeg"
@@ -66,19 +68,29 @@ def contents(pages: list[dict[str, Any]]) -> str:
     """Return the list of chapters and their sections."""
 
     def entry(address: str, title: str, below: str = "") -> str:
-        return f'<li><a href="{address}">{html.escape(title)}</a>{below and f"<ol>{below}</ol>"}</li>'
+        return (
+            f'<li><a href="{address}">{html.escape(title)}</a>{below and f"<ol>{below}</ol>"}</li>'
+        )
 
     lines = ""
     for page in pages:
         file = page["name"] + ".xhtml"
-        lines += entry(file, page["title"], "".join(entry(f"{file}#{name}", words) for name, words in page["sections"]))
+        lines += entry(
+            file,
+            page["title"],
+            "".join(entry(f"{file}#{name}", words) for name, words in page["sections"]),
+        )
     return f'<nav epub:type="toc"><h2>Contents</h2><ol>{lines}</ol></nav>'
 
 
 def bind(pages: list[dict[str, Any]], path: Path) -> None:
     """Write the pages of epub.js with their pictures, a list of contents, and what EPUB asks for into an archive."""
     colors = palette.COLORS | palette.SURFACES  # few e-readers know variables
-    style = re.sub(r"var\(--(\w+)\)", lambda name: colors[name[1]].light, (HERE / "epub.css").read_text("utf-8"))
+    style = re.sub(
+        r"var\(--(\w+)\)",
+        lambda name: colors[name[1]].light,
+        (HERE / "epub.css").read_text("utf-8"),
+    )
     files: dict[str, bytes | str] = {"epub.css": style, FONT: (HERE / FONT).read_bytes()}
 
     def place(image: re.Match[str]) -> str:
@@ -90,7 +102,9 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
         body = re.sub(r'(<img [^>]*?src=")([^"]+)', place, page["body"])
         files[page["name"] + ".xhtml"] = XHTML.format(title=html.escape(page["title"]), body=body)
     files["nav.xhtml"] = XHTML.format(title="Contents", body=contents(pages))
-    properties = {page["name"] + ".xhtml": ' properties="mathml"' for page in pages if page["mathml"]}
+    properties = {
+        page["name"] + ".xhtml": ' properties="mathml"' for page in pages if page["mathml"]
+    }
     properties["nav.xhtml"] = ' properties="nav"'
     kinds = {name: TYPES[name.rpartition(".")[2]] for name in files}
     book = settings()
@@ -106,13 +120,18 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
             for name, kind in kinds.items()
         ),
         spine="".join(
-            f'<itemref idref="_{name}.xhtml"/>' for name in ("front", "nav", *(p["name"] for p in pages[1:]))
+            f'<itemref idref="_{name}.xhtml"/>'
+            for name in ("front", "nav", *(p["name"] for p in pages[1:]))
         ),
     )
     path.parent.mkdir(exist_ok=True)
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip", ZIP_STORED)
-        for name, data in {"META-INF/container.xml": CONTAINER, "content.opf": package, **files}.items():
+        for name, data in {
+            "META-INF/container.xml": CONTAINER,
+            "content.opf": package,
+            **files,
+        }.items():
             archive.writestr(name, data)
 
 

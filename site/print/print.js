@@ -13,21 +13,35 @@ const printing = {
     all(".toggle-hidden").forEach((e) => e.classList.remove("toggle-hidden"));
     named("document-genindex").nextElementSibling.remove();
     all('a[href="#document-genindex"]').forEach((a) => a.closest("p")?.remove());
-    ["you-will-be-able-to", "keep-it", "links-that-leave-this-site", "figures-and-exercises-of-the-book", "the-kit"].forEach((name) => named(name).remove());
-    all("details.hide, .toctree-wrapper > .caption, #jb-print-docs-body").forEach((e) => e.remove());
+    [
+      "you-will-be-able-to",
+      "keep-it",
+      "links-that-leave-this-site",
+      "figures-and-exercises-of-the-book",
+      "the-kit",
+    ].forEach((name) => named(name).remove());
+    all("details.hide, .toctree-wrapper > .caption, #jb-print-docs-body").forEach((e) =>
+      e.remove(),
+    );
     // A mark goes into its page, or a link would lead to the page before. In the text only the entry is the target.
-    all('.toctree-wrapper > span[id^="document-"]').forEach((mark) => mark.nextElementSibling?.prepend(mark));
+    all('.toctree-wrapper > span[id^="document-"]').forEach((mark) =>
+      mark.nextElementSibling?.prepend(mark),
+    );
     all("span.bibtex-citation[id]").forEach((e) => e.removeAttribute("id"));
     // The reference keeps what a function is given and gives; errors and examples are on the site.
-    all("dl.py .field-list > dt").filter((e) => /Raises/.test(e.textContent)).forEach((e) => {
-      e.nextElementSibling.remove();
-      e.remove();
-    });
-    all("dl.py p.rubric").filter((e) => /Examples/.test(e.textContent)).forEach((e) => {
-      while (e.nextElementSibling && !e.nextElementSibling.matches("p.rubric, dl, .in-the-book"))
+    all("dl.py .field-list > dt")
+      .filter((e) => /Raises/.test(e.textContent))
+      .forEach((e) => {
         e.nextElementSibling.remove();
-      e.remove();
-    });
+        e.remove();
+      });
+    all("dl.py p.rubric")
+      .filter((e) => /Examples/.test(e.textContent))
+      .forEach((e) => {
+        while (e.nextElementSibling && !e.nextElementSibling.matches("p.rubric, dl, .in-the-book"))
+          e.nextElementSibling.remove();
+        e.remove();
+      });
     // Solutions come after all exercises of their chapter, so that a reader can try first.
     for (const section of all("section").filter((e) => e.querySelector(":scope > .solution"))) {
       const heading = section.appendChild(document.createElement("h4"));
@@ -38,7 +52,8 @@ const printing = {
     for (const formula of all("p mjx-container, li mjx-container")) {
       const inline = formula.closest("span.math") ?? formula;
       const after = inline.nextSibling;
-      const [mark] = (after?.nodeType === Node.TEXT_NODE && after.textContent.match(/^[.,;:?!)]+/)) || [];
+      const [mark] =
+        (after?.nodeType === Node.TEXT_NODE && after.textContent.match(/^[.,;:?!)]+/)) || [];
       if (!mark) continue;
       after.textContent = after.textContent.slice(mark.length);
       const whole = document.createElement("span");
@@ -63,7 +78,10 @@ const printing = {
     for (const wide of document.querySelectorAll("article :is(div.math, table, pre)")) {
       if (wide.localName === "pre") wide.style.whiteSpace = "pre";
       const style = getComputedStyle(wide.parentElement);
-      const room = wide.parentElement.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+      const room =
+        wide.parentElement.clientWidth -
+        parseFloat(style.paddingLeft) -
+        parseFloat(style.paddingRight);
       const width = Math.max(wide.scrollWidth, ...[...wide.children].map((e) => e.scrollWidth));
       if (width > room) wide.style.zoom = room / width;
     }
@@ -75,12 +93,14 @@ const printing = {
   // The contents: a line for each chapter and section, which leads there. With `only`, pages that it does not match go.
   list: (only) => {
     document.querySelectorAll(".toctree-wrapper > section").forEach((page) => {
-      if (only && !page.querySelector(':scope > span[id^="document-"]').matches(only)) page.remove();
+      if (only && !page.querySelector(':scope > span[id^="document-"]').matches(only))
+        page.remove();
     });
     const list = document.createElement("ol");
     list.className = "contents";
     const headings = document.querySelectorAll(
-      ".toctree-wrapper > section > h2, .toctree-wrapper > section > section > h3");
+      ".toctree-wrapper > section > h2, .toctree-wrapper > section > section > h3",
+    );
     headings.forEach((heading, i) => {
       heading.querySelectorAll(".headerlink").forEach((e) => e.remove());
       heading.id = "heading-" + i; // the names of sections repeat from page to page

@@ -17,7 +17,9 @@ ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
 PATIENCE = 600_000  # milliseconds: hundreds of formulas are typeset at once
 SCRIPT = re.compile("<script.*?</script>", re.S)
-NEEDED = re.compile("<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js)")  # formulas, and the room they take
+NEEDED = re.compile(
+    "<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js)"
+)  # formulas, and the room they take
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
 PAPER: dict[str, Any] = {
@@ -36,7 +38,9 @@ def one_file(folder: Path) -> Path:
     """Copy the page to where its links are right, with links between pages turned into links within it."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
     text = SCRIPT.sub(lambda script: script[0] if NEEDED.match(script[0]) else "", text)
-    text = text.replace("order.splice(0, 10)", "order.splice(0)", 1)  # all formulas at once: nobody waits to touch it
+    text = text.replace(
+        "order.splice(0, 10)", "order.splice(0)", 1
+    )  # all formulas at once: nobody waits to touch it
     text = text.replace("<html ", '<html data-theme="light" ', 1)
     text = re.sub(r'href="[^":]*index\.html#', 'href="#', text)
     style = (HERE / "print.css").read_text(encoding="utf-8")

@@ -13,7 +13,9 @@ FILES = {
     "epub": "The same as an <strong>EPUB</strong> for e-readers",
     "zip": "The <strong>site</strong>, sliders included, as an archive that works without a network",
 }
-KEEP_IT = re.compile("<!-- the files -->\\s*<p>.*?</p>", re.S)  # site/landing.py; after it, how to make the files
+KEEP_IT = re.compile(
+    "<!-- the files -->\\s*<p>.*?</p>", re.S
+)  # site/landing.py; after it, how to make the files
 DOORS = re.compile('(<p><a class=[^>]*href="01-rank.html".*?)(?=</p>)', re.S)  # below the figure
 
 
@@ -23,12 +25,16 @@ def publish(dist: Path, site: Path) -> None:
     for kind, words in FILES.items():
         file = (dist / PDF.name).with_suffix(f".{kind}")
         shutil.copy(file, site)
-        items += f'<li><a href="../{file.name}">{words}</a> ({file.stat().st_size / 1e6:.1f} MB)</li>\n'
+        items += (
+            f'<li><a href="../{file.name}">{words}</a> ({file.stat().st_size / 1e6:.1f} MB)</li>\n'
+        )
     home = site / "book" / "index.html"
     text, found = KEEP_IT.subn(f"<ul>\n{items}</ul>", home.read_text(encoding="utf-8"))
     text, doors = DOORS.subn(rf'\1 <a href="../{PDF.name}">PDF</a>', text)
     if (found, doors) != (1, 1):
-        raise RuntimeError(f"the front page must have one place for the files and one for a link, got {found}, {doors}")
+        raise RuntimeError(
+            f"the front page must have one place for the files and one for a link, got {found}, {doors}"
+        )
     home.write_text(text, encoding="utf-8")
 
 

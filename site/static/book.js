@@ -5,13 +5,20 @@ addEventListener("DOMContentLoaded", () => {
     const button = event.target.closest("button");
     setTimeout(() => {
       const lost = document.activeElement === document.body || button?.matches(".copybtn");
-      if (lost && button?.isConnected && !document.querySelector("dialog[open]")) button.focus({ preventScroll: true });
+      if (lost && button?.isConnected && !document.querySelector("dialog[open]"))
+        button.focus({ preventScroll: true });
     });
   });
   // A dialog gives the focus back to what opened it, and has a name.
   let last = null;
-  document.addEventListener("focusin", ({ target }) => { if (!target.closest("dialog")) last = target; });
-  const names = { "pst-search-dialog": "Search", "pst-primary-sidebar-modal": "Chapters", "pst-secondary-sidebar-modal": "On this page" };
+  document.addEventListener("focusin", ({ target }) => {
+    if (!target.closest("dialog")) last = target;
+  });
+  const names = {
+    "pst-search-dialog": "Search",
+    "pst-primary-sidebar-modal": "Chapters",
+    "pst-secondary-sidebar-modal": "On this page",
+  };
   for (const dialog of document.querySelectorAll("dialog")) {
     if (names[dialog.id]) dialog.setAttribute("aria-label", names[dialog.id]);
     dialog.addEventListener("close", () => last?.focus({ preventScroll: true }));
@@ -25,19 +32,27 @@ addEventListener("DOMContentLoaded", () => {
     skip.hash = text.id;
   }
   // The button says which mode it stands in.
-  const mode = () => document.querySelectorAll(".theme-switch-button").forEach((button) =>
-    button.setAttribute("aria-label", `Color mode: ${document.documentElement.dataset.mode}`));
+  const mode = () =>
+    document
+      .querySelectorAll(".theme-switch-button")
+      .forEach((button) =>
+        button.setAttribute("aria-label", `Color mode: ${document.documentElement.dataset.mode}`),
+      );
   new MutationObserver(mode).observe(document.documentElement, { attributeFilter: ["data-mode"] });
   mode();
 });
 // What is copied keeps its formulas, in TeX, as notes, chats and translators read them.
 document.addEventListener("copy", (event) => {
-  const selection = getSelection(), copied = document.createElement("div");
-  for (let i = 0; i < selection.rangeCount; i++) copied.append(selection.getRangeAt(i).cloneContents());
+  const selection = getSelection(),
+    copied = document.createElement("div");
+  for (let i = 0; i < selection.rangeCount; i++)
+    copied.append(selection.getRangeAt(i).cloneContents());
   const formulas = copied.querySelectorAll("mjx-container[data-tex]");
   if (!formulas.length) return;
   formulas.forEach((formula) => formula.replaceWith(formula.dataset.tex));
-  copied.querySelectorAll("button, script, style, .headerlink").forEach((element) => element.remove());
+  copied
+    .querySelectorAll("button, script, style, .headerlink")
+    .forEach((element) => element.remove());
   copied.style.cssText = "position: fixed; opacity: 0";
   document.body.append(copied); // lines break as they do on the page
   event.clipboardData.setData("text/plain", copied.innerText);
@@ -48,28 +63,60 @@ document.addEventListener("copy", (event) => {
 // Chapter 9 was once the end of chapter 8, and two sections of chapter 8 were in chapter 10: addresses of what moved lead
 // there, also with the state of a figure.
 const MOVED = {
-  "08-caches": ["09-adapters", /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/],
+  "08-caches": [
+    "09-adapters",
+    /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/,
+  ],
   "10-states": ["08-caches", /^#(where-linformer-|tokens-chosen-|storyteller=)/],
 };
 const [there, moved] = MOVED[location.pathname.match(/([^/]*)\.html$/)?.[1]] ?? [];
 if (moved?.test(location.hash)) {
-  const named = { "ex-caches-": "ex-adapters-", "predict-4": "predict-1", "draw_first-4": "draw_first", "storyteller=": "storyteller-2=" };
-  location.replace(there + ".html" + location.hash.replace(/ex-caches-|(predict|draw_first)-4|storyteller=/, (old) => named[old]));
+  const named = {
+    "ex-caches-": "ex-adapters-",
+    "predict-4": "predict-1",
+    "draw_first-4": "draw_first",
+    "storyteller=": "storyteller-2=",
+  };
+  location.replace(
+    there +
+      ".html" +
+      location.hash.replace(/ex-caches-|(predict|draw_first)-4|storyteller=/, (old) => named[old]),
+  );
 }
 // A report of a mistake names the section that stands on the screen.
-addEventListener("DOMContentLoaded", () => document.querySelector("a.btn-source-issues-button")?.addEventListener("click", ({ currentTarget }) => {
-  const above = [...document.querySelectorAll(".bd-article h2")].filter((head) => head.getBoundingClientRect().top < innerHeight / 2);
-  const address = new URL(currentTarget.href), report = address.searchParams.get("body");
-  address.searchParams.set("body", report.replace(/^(Section: .*\n)?/m, above.length ? `Section: ${above.pop().textContent.replace("#", "").trim()}\n` : ""));
-  currentTarget.href = address.href;
-}));
+addEventListener("DOMContentLoaded", () =>
+  document
+    .querySelector("a.btn-source-issues-button")
+    ?.addEventListener("click", ({ currentTarget }) => {
+      const above = [...document.querySelectorAll(".bd-article h2")].filter(
+        (head) => head.getBoundingClientRect().top < innerHeight / 2,
+      );
+      const address = new URL(currentTarget.href),
+        report = address.searchParams.get("body");
+      address.searchParams.set(
+        "body",
+        report.replace(
+          /^(Section: .*\n)?/m,
+          above.length ? `Section: ${above.pop().textContent.replace("#", "").trim()}\n` : "",
+        ),
+      );
+      currentTarget.href = address.href;
+    }),
+);
 // After a long jump to the top the contents still mark the section that was left.
 let rest = 0;
-addEventListener("scroll", () => {
-  clearTimeout(rest);
-  const clear = () => document.querySelectorAll(".bd-sidebar-secondary .active").forEach((link) => link.classList.remove("active"));
-  if (scrollY < 100) rest = setTimeout(clear, 150);
-}, { passive: true });
+addEventListener(
+  "scroll",
+  () => {
+    clearTimeout(rest);
+    const clear = () =>
+      document
+        .querySelectorAll(".bd-sidebar-secondary .active")
+        .forEach((link) => link.classList.remove("active"));
+    if (scrollY < 100) rest = setTimeout(clear, 150);
+  },
+  { passive: true },
+);
 // Each fold is called by what it folds, and a proof by its theorem. Folds of one name are counted.
 addEventListener("load", () => {
   const seen = {};
@@ -78,7 +125,8 @@ addEventListener("load", () => {
     const title = box.querySelector(".admonition-title").cloneNode(true);
     title.querySelectorAll("button").forEach((b) => b.remove());
     let before = box.previousElementSibling; // there may be words between a theorem and its proof
-    while (before && !before.querySelector(".caption-number")) before = before.previousElementSibling;
+    while (before && !before.querySelector(".caption-number"))
+      before = before.previousElementSibling;
     const stated = before?.querySelector(".caption-number").textContent.trim();
     const of = box.matches("div.proof") && stated ? ` of ${stated}` : "";
     const name = title.textContent.trim() + of;
@@ -90,51 +138,73 @@ addEventListener("load", () => {
 // stacked: each row is a block, and its cells stand in it under the heads of their columns (book.css). What is still wider,
 // as code may be, scrolls, too: the keyboard must reach it, and an edge that fades must say so.
 addEventListener("DOMContentLoaded", async () => {
-  const SMALLEST = 15, TALLEST = 110; // pixels: the letters of a formula; a row's name, about six lines
+  const SMALLEST = 15,
+    TALLEST = 110; // pixels: the letters of a formula; a row's name, about six lines
   const formulas = () => document.querySelectorAll(".bd-content .math");
-  const scrolling = () => document.querySelectorAll(".bd-content :is(.math, table, pre, .cell_output)");
+  const scrolling = () =>
+    document.querySelectorAll(".bd-content :is(.math, table, pre, .cell_output)");
   const phone = matchMedia("(max-width: 600px)");
   const stack = (table) => {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
     const rows = [...table.querySelectorAll("tbody tr")].map((row) => [...row.cells]);
     let longest = 0;
-    rows.forEach((cells) => cells.forEach((cell, i) => {
-      const words = cell.textContent.trim();
-      cell.classList.toggle("blank", !words);
-      if (!i || cell.colSpan > 1) return;
-      cell.dataset.head = heads[i] ?? "";
-      longest = Math.max(longest, words.length);
-    }));
+    rows.forEach((cells) =>
+      cells.forEach((cell, i) => {
+        const words = cell.textContent.trim();
+        cell.classList.toggle("blank", !words);
+        if (!i || cell.colSpan > 1) return;
+        cell.dataset.head = heads[i] ?? "";
+        longest = Math.max(longest, words.length);
+      }),
+    );
     table.classList.add(longest > 20 ? "stacked-words" : "stacked");
   };
-  const cue = (box) => box.toggleAttribute?.("data-more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+  const cue = (box) =>
+    box.toggleAttribute?.("data-more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
   const fit = () => {
     const tables = [...document.querySelectorAll(".bd-article table:has(thead)")];
     tables.forEach((table) => table.classList.remove("stacked", "stacked-words"));
-    const drawn = [...formulas()].map((box) => [box, box.querySelector("mjx-container")]).filter(([, formula]) => formula);
-    drawn.forEach(([, formula]) => (formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize));
+    const drawn = [...formulas()]
+      .map((box) => [box, box.querySelector("mjx-container")])
+      .filter(([, formula]) => formula);
+    drawn.forEach(
+      ([, formula]) => (formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize),
+    );
     // A line's formula is measured itself: beside it lies, unseen, what a screen reader reads, which may be wider.
     const share = ([box, formula]) => {
       if (box.matches("div")) return box.clientWidth / box.scrollWidth;
       const place = box.closest("p, li, td, th, dt, dd, div");
       const { paddingLeft, paddingRight } = getComputedStyle(place);
-      return (place.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)) / formula.getBoundingClientRect().width;
+      return (
+        (place.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)) /
+        formula.getBoundingClientRect().width
+      );
     };
     drawn.forEach(([box]) => box.classList.remove("scrolls"));
-    const shares = drawn.map(share), sizes = drawn.map(([, formula]) => parseFloat(getComputedStyle(formula).fontSize));
+    const shares = drawn.map(share),
+      sizes = drawn.map(([, formula]) => parseFloat(getComputedStyle(formula).fontSize));
     drawn.forEach(([box, formula], i) => {
       if (!(shares[i] > 0 && shares[i] < 0.995)) return;
       const least = Math.min(1, SMALLEST / sizes[i]);
       formula.style.fontSize = `${parseFloat(formula.dataset.size || "100%") * Math.max(least, 0.98 * shares[i])}%`;
       if (box.matches("span") && shares[i] < least) box.classList.add("scrolls");
     });
-    const tall = (table) => [...table.querySelectorAll("tbody tr > :first-child:not([colspan])")].some((cell) => cell.clientHeight > TALLEST);
-    const narrow = phone.matches ? tables.filter((table) => table.scrollWidth > table.clientWidth + 1 || tall(table)) : [];
+    const tall = (table) =>
+      [...table.querySelectorAll("tbody tr > :first-child:not([colspan])")].some(
+        (cell) => cell.clientHeight > TALLEST,
+      );
+    const narrow = phone.matches
+      ? tables.filter((table) => table.scrollWidth > table.clientWidth + 1 || tall(table))
+      : [];
     narrow.forEach(stack);
-    const wide = [...scrolling()].map((box) => [box, !box.matches("span:not(.scrolls)") && box.scrollWidth > box.clientWidth + 1]);
+    const wide = [...scrolling()].map((box) => [
+      box,
+      !box.matches("span:not(.scrolls)") && box.scrollWidth > box.clientWidth + 1,
+    ]);
     wide.forEach(([box, is]) => {
       if (is || box.matches(":not(span)")) cue(box);
-      if (box.matches(".math")) is ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
+      if (box.matches(".math"))
+        is ? box.setAttribute("tabindex", "0") : box.removeAttribute("tabindex");
     });
   };
   fit(); // tables, before they are seen
@@ -143,35 +213,59 @@ addEventListener("DOMContentLoaded", async () => {
   fit();
   document.fonts.ready.then(fit); // the letters of formulas come late, and have other widths
   let width = innerWidth; // a phone whose address bar comes and goes changes the height alone, at every scroll
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; fit(); } });
+  addEventListener("resize", () => {
+    if (innerWidth !== width) {
+      width = innerWidth;
+      fit();
+    }
+  });
   // What was folded has a width only once it is unfolded.
   document.addEventListener("toggle", fit, true);
-  document.addEventListener("click", ({ target }) => { if (target.closest?.(".dropdown")) setTimeout(fit); });
-  document.addEventListener("scroll", ({ target }) => { if (target.matches?.(".bd-content *")) cue(target); }, { capture: true, passive: true });
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest?.(".dropdown")) setTimeout(fit);
+  });
+  document.addEventListener(
+    "scroll",
+    ({ target }) => {
+      if (target.matches?.(".bd-content *")) cue(target);
+    },
+    { capture: true, passive: true },
+  );
 });
 // A word that names a color, in a figure's caption or the paragraph beside it, lights what has that color in the figure.
 addEventListener("load", () => {
-  const DRAWN = "svg :is(.line, .area, .dots, .word, .handle, .weight)", NAMED = /\b(teal|orange|violet|gray)\b/i;
+  const DRAWN = "svg :is(.line, .area, .dots, .word, .handle, .weight)",
+    NAMED = /\b(teal|orange|violet|gray)\b/i;
   for (const figure of document.querySelectorAll(".bd-article figure.instrument.live")) {
     if (figure.querySelector("canvas")) continue; // its colors are those of pictures
     const around = figure.closest(".cell") ?? figure;
-    const places = [figure.querySelector("figcaption"), around.previousElementSibling, around.nextElementSibling];
-    const light = (color) => figure.querySelectorAll(DRAWN).forEach((part) => part.classList.toggle("dim", color && !part.matches(`.${color}`)));
+    const places = [
+      figure.querySelector("figcaption"),
+      around.previousElementSibling,
+      around.nextElementSibling,
+    ];
+    const light = (color) =>
+      figure
+        .querySelectorAll(DRAWN)
+        .forEach((part) => part.classList.toggle("dim", color && !part.matches(`.${color}`)));
     for (const place of places.filter((element) => element?.matches("p, figcaption"))) {
-      const walk = document.createTreeWalker(place, NodeFilter.SHOW_TEXT), texts = [];
+      const walk = document.createTreeWalker(place, NodeFilter.SHOW_TEXT),
+        texts = [];
       while (walk.nextNode()) if (NAMED.test(walk.currentNode.data)) texts.push(walk.currentNode);
-      for (let text of texts) for (let found; (found = NAMED.exec(text.data)); ) {
-        const word = text.splitText(found.index), color = found[1].toLowerCase();
-        text = word.splitText(color.length);
-        if (!figure.querySelector(`:is(${DRAWN}).${color}`)) continue;
-        const mark = document.createElement("span");
-        mark.className = "lights";
-        mark.style.borderColor = `var(--${color})`;
-        word.replaceWith(mark);
-        mark.append(word);
-        mark.addEventListener("pointerenter", () => light(color));
-        mark.addEventListener("pointerleave", () => light(""));
-      }
+      for (let text of texts)
+        for (let found; (found = NAMED.exec(text.data));) {
+          const word = text.splitText(found.index),
+            color = found[1].toLowerCase();
+          text = word.splitText(color.length);
+          if (!figure.querySelector(`:is(${DRAWN}).${color}`)) continue;
+          const mark = document.createElement("span");
+          mark.className = "lights";
+          mark.style.borderColor = `var(--${color})`;
+          word.replaceWith(mark);
+          mark.append(word);
+          mark.addEventListener("pointerenter", () => light(color));
+          mark.addEventListener("pointerleave", () => light(""));
+        }
     }
   }
 });

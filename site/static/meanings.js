@@ -4,18 +4,21 @@
   const source = document.currentScript.src.replace(/meanings\.js.*/, "meanings-data.js");
   const NAMES = ".bd-article a:has(> .std-term, > code.py)";
   let loading = null;
-  const load = () => (loading ??= new Promise((done) => {
-    const script = document.createElement("script");
-    script.onload = () => done(window.meanings);
-    script.onerror = () => done({});
-    script.src = source;
-    document.head.append(script);
-  }));
+  const load = () =>
+    (loading ??= new Promise((done) => {
+      const script = document.createElement("script");
+      script.onload = () => done(window.meanings);
+      script.onerror = () => done({});
+      script.src = source;
+      document.head.append(script);
+    }));
   const box = document.createElement("div");
   box.id = "meaning";
   box.hidden = true;
   box.setAttribute("role", "tooltip");
-  let shown = null, wanted = null, timer = 0;
+  let shown = null,
+    wanted = null,
+    timer = 0;
 
   const hide = () => {
     clearTimeout(timer);
@@ -35,7 +38,8 @@
     shown = wanted = link;
     link.setAttribute("aria-describedby", box.id);
     await window.MathJax?.typesetPromise?.([box]);
-    const { left, top, bottom } = link.getBoundingClientRect(), { offsetWidth, offsetHeight } = box;
+    const { left, top, bottom } = link.getBoundingClientRect(),
+      { offsetWidth, offsetHeight } = box;
     const above = bottom + offsetHeight + 8 > innerHeight && top > offsetHeight + 8;
     box.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - offsetWidth - 8)) + scrollX}px`;
     box.style.top = `${(above ? top - offsetHeight - 6 : bottom + 6) + scrollY}px`;
@@ -53,9 +57,15 @@
     else if (link || box.contains(target)) clearTimeout(timer);
     else later(hide, shown ? 250 : 0);
   });
-  document.addEventListener("focusin", ({ target }) => { if (target.matches(":focus-visible") && name(target)) show(name(target)); });
-  document.addEventListener("focusout", ({ target }) => { if (name(target)) hide(); });
-  document.addEventListener("keydown", ({ key }) => { if (key === "Escape") hide(); });
+  document.addEventListener("focusin", ({ target }) => {
+    if (target.matches(":focus-visible") && name(target)) show(name(target));
+  });
+  document.addEventListener("focusout", ({ target }) => {
+    if (name(target)) hide();
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") hide();
+  });
   document.addEventListener("click", (event) => {
     const link = name(event.target);
     if (link && event.pointerType === "touch" && link !== shown) {

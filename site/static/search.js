@@ -2,37 +2,93 @@
 // lines where they stand (search-data.js, see site/search.py). A rare word counts more than a common one, a title more than
 // text, words that stand together more than words apart, and a chapter more than a page of reference.
 addEventListener("DOMContentLoaded", () => {
-  const LEAST = 8, MOST = 25, LINES = 30; // results; words shown of each
-  const COMMON = new Set("a about after all an and are as at be before between but by can confused confusion do does for from get has have how i if in into is issue it its me my no not of on or paper question questions should support so than that the their them then there this to too was we what when where which while who why will with would you your".split(" "));
-  const cut = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const stem = (word) => word.length > 4 ? word.replace(/(?<=\D)\d+$/, "").replace(/(?<=..)(ations?|ions?|ates?|ated|ating|ies|ied|ing|ed|es|s|ly|y|e)$/, "").replace(/([bgmnprt])\1$/, "$1") : word.replace(/(?<=...)s$/, "");
-  const place = document.querySelector("#search-results"), asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  const LEAST = 8,
+    MOST = 25,
+    LINES = 30; // results; words shown of each
+  const COMMON = new Set(
+    "a about after all an and are as at be before between but by can confused confusion do does for from get has have how i if in into is issue it its me my no not of on or paper question questions should support so than that the their them then there this to too was we what when where which while who why will with would you your".split(
+      " ",
+    ),
+  );
+  const cut = (text) =>
+    text
+      .normalize("NFD")
+      .replace(/\p{M}/gu, "")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  const stem = (word) =>
+    word.length > 4
+      ? word
+          .replace(/(?<=\D)\d+$/, "")
+          .replace(/(?<=..)(ations?|ions?|ates?|ated|ating|ies|ied|ing|ed|es|s|ly|y|e)$/, "")
+          .replace(/([bgmnprt])\1$/, "$1")
+      : word.replace(/(?<=...)s$/, "");
+  const place = document.querySelector("#search-results"),
+    asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   const field = document.querySelector(".bd-search-container input");
   field.value = asked;
   if (!asked) return;
-  const all = cut(asked), rare = all.filter((word) => !COMMON.has(word)), query = [...new Set((rare.length ? rare : all).map(stem))].slice(0, 20);
+  const all = cut(asked),
+    rare = all.filter((word) => !COMMON.has(word)),
+    query = [...new Set((rare.length ? rare : all).map(stem))].slice(0, 20);
   const documents = window.places.map(([address, page, title, text]) => {
-    const heads = cut(title).map(stem), inside = cut(text).map(stem), counts = new Map();
+    const heads = cut(title).map(stem),
+      inside = cut(text).map(stem),
+      counts = new Map();
     for (const word of [...heads, ...inside]) counts.set(word, (counts.get(word) ?? 0) + 1);
-    return { address, page, title, text, heads: new Set(heads), pages: new Set(cut(page).map(stem)), inside: [...heads, ...inside], counts };
+    return {
+      address,
+      page,
+      title,
+      text,
+      heads: new Set(heads),
+      pages: new Set(cut(page).map(stem)),
+      inside: [...heads, ...inside],
+      counts,
+    };
   });
-  const worth = new Map(query.map((word) => {
-    const holding = documents.filter(({ counts }) => counts.has(word)).length;
-    return [word, Math.log(1 + documents.length / (holding + 0.5))];
-  }));
+  const worth = new Map(
+    query.map((word) => {
+      const holding = documents.filter(({ counts }) => counts.has(word)).length;
+      return [word, Math.log(1 + documents.length / (holding + 0.5))];
+    }),
+  );
   const score = ({ address, title, heads, pages, inside, counts }) => {
     let sum = 0;
     for (const word of query) {
       const count = counts.get(word) ?? 0;
-      if (count) sum += worth.get(word) * (2.2 * count / (count + 0.6 + inside.length / 200) + 1.5 * heads.has(word) + 0.5 * pages.has(word));
+      if (count)
+        sum +=
+          worth.get(word) *
+          ((2.2 * count) / (count + 0.6 + inside.length / 200) +
+            1.5 * heads.has(word) +
+            0.5 * pages.has(word));
     }
     const together = new Set(inside.map((word, i) => `${word} ${inside[i + 1]}`));
-    query.slice(1).forEach((word, i) => { if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i])); });
-    if (/[._]/.test(asked) && title.toLowerCase().split(".").includes(asked.toLowerCase())) sum *= 3; // a function, by its name
-    return sum * (/\/\d\d-/.test(address) ? 1.2 : /glossary|notation|bibliography/.test(address) ? 0.8 : /api\.html/.test(address) ? 0.4 : 1);
+    query.slice(1).forEach((word, i) => {
+      if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i]));
+    });
+    if (/[._]/.test(asked) && title.toLowerCase().split(".").includes(asked.toLowerCase()))
+      sum *= 3; // a function, by its name
+    return (
+      sum *
+      (/\/\d\d-/.test(address)
+        ? 1.2
+        : /glossary|notation|bibliography/.test(address)
+          ? 0.8
+          : /api\.html/.test(address)
+            ? 0.4
+            : 1)
+    );
   };
-  const best = documents.map((each) => [score(each), each]).filter(([points]) => points > 0).sort((a, b) => b[0] - a[0]);
-  const shown = best.filter(([points], i) => i < LEAST || points > 0.3 * best[0][0]).slice(0, MOST).map(([, each]) => each);
+  const best = documents
+    .map((each) => [score(each), each])
+    .filter(([points]) => points > 0)
+    .sort((a, b) => b[0] - a[0]);
+  const shown = best
+    .filter(([points], i) => i < LEAST || points > 0.3 * best[0][0])
+    .slice(0, MOST)
+    .map(([, each]) => each);
   const make = (name, text = "", to = null) => {
     const element = document.createElement(name);
     element.textContent = text;
@@ -41,8 +97,13 @@ addEventListener("DOMContentLoaded", () => {
   };
   /** The words around those that were asked for, as many of them as stand together. */
   const lines = (text) => {
-    const parts = text.split(" "), points = parts.map((part) => Math.max(0, ...cut(part).map((word) => worth.get(stem(word)) ?? 0)));
-    let sum = 0, most = -1, start = 0;
+    const parts = text.split(" "),
+      points = parts.map((part) =>
+        Math.max(0, ...cut(part).map((word) => worth.get(stem(word)) ?? 0)),
+      );
+    let sum = 0,
+      most = -1,
+      start = 0;
     points.forEach((point, i) => {
       sum += point - (points[i - LINES] ?? 0);
       if (sum > most + 1e-9) [most, start] = [sum, Math.max(0, i - LINES + 1)];
@@ -57,13 +118,23 @@ addEventListener("DOMContentLoaded", () => {
     if (start + LINES < parts.length) paragraph.append("…");
     return paragraph;
   };
-  const missing = cut(asked).filter((word) => query.includes(stem(word)) && !documents.some(({ counts }) => counts.has(stem(word))));
+  const missing = cut(asked).filter(
+    (word) => query.includes(stem(word)) && !documents.some(({ counts }) => counts.has(stem(word))),
+  );
   const nowhere = missing.length ? `; not in the book: ${missing.join(", ")}` : "";
-  const said = make("p", shown.length ? `${shown.length} ${shown.length > 1 ? "places" : "place"}, best first${nowhere}` : "These words did not match any place in the book.", place);
+  const said = make(
+    "p",
+    shown.length
+      ? `${shown.length} ${shown.length > 1 ? "places" : "place"}, best first${nowhere}`
+      : "These words did not match any place in the book.",
+    place,
+  );
   said.role = "status";
   const list = make("ul", "", place);
   for (const { address, page, title, text } of shown) {
-    const item = make("li", "", list), link = make("a", title, item), [file, anchor] = address.split("#");
+    const item = make("li", "", list),
+      link = make("a", title, item),
+      [file, anchor] = address.split("#");
     link.href = `${file}?highlight=${encodeURIComponent(query.join(" "))}${anchor ? `#${anchor}` : ""}`;
     if (!title.endsWith(page)) make("small", ` ${page}`, item);
     if (text) item.append(lines(text));

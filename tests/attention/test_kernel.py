@@ -18,14 +18,21 @@ from lowrank_tutor.attention import (
 
 
 def tensors(*shape, seed=0, dtype=torch.float64, scale=1.0):
-    return (scale * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).to(dtype)
+    return (
+        scale
+        * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    ).to(dtype)
 
 
-def inputs(n=5, n_queries=None, batch=2, heads=2, d=3, d_v=2, seed=0, dtype=torch.float64, scale=1.0):
+def inputs(
+    n=5, n_queries=None, batch=2, heads=2, d=3, d_v=2, seed=0, dtype=torch.float64, scale=1.0
+):
     """Queries, keys, values of the shapes (batch, heads, n, d), the last of width d_v."""
     widths = ((n if n_queries is None else n_queries, d), (n, d), (n, d_v))
     return [
-        tensors(batch, heads, *size, seed=100 * seed + i, dtype=dtype, scale=1.0 if i == 2 else scale)
+        tensors(
+            batch, heads, *size, seed=100 * seed + i, dtype=dtype, scale=1.0 if i == 2 else scale
+        )
         for i, size in enumerate(widths)
     ]
 
@@ -34,7 +41,9 @@ W = tensors(7, 3, seed=99)  # 7 features for d = 3: no multiple of it
 
 
 def performer(q, k, v, *, features=None, **options):
-    return performer_attention(q, k, v, features=W.to(torch.promote_types(q.dtype, torch.float32)), **options)
+    return performer_attention(
+        q, k, v, features=W.to(torch.promote_types(q.dtype, torch.float32)), **options
+    )
 
 
 METHODS = {"linear": linear_attention, "performer": performer}
@@ -66,15 +75,22 @@ def test_linear_attention_by_hand():
 
 def test_performer_by_hand():
     """With rows 1 and -1 the weight is cosh(x + y) exp(-(x^2 + y^2)/2): at x = 0 it is 1 for 0, and 0.983 for log 2."""
-    q, k, v = torch.zeros(1, 1, 1, 1), torch.tensor([[[[0.0], [math.log(2)]]]]), torch.tensor([[[[0.0], [1.0]]]])
+    q, k, v = (
+        torch.zeros(1, 1, 1, 1),
+        torch.tensor([[[[0.0], [math.log(2)]]]]),
+        torch.tensor([[[[0.0], [1.0]]]]),
+    )
     out = performer_attention(q, k, v, features=torch.tensor([[1.0], [-1.0]]))
     weight = 1.25 * math.exp(-(math.log(2) ** 2) / 2)
     assert weight == pytest.approx(0.983, abs=5e-4)
     assert out.item() == pytest.approx(weight / (1 + weight), rel=1e-6)
-    # At d = 16 the fourth root is 2; each sits in its first coordinate and meets one row, 3: exp(3 (1 + y) - y^2/2).
+    # At d = 16 the fourth root is 2; each sits in its first coordinate and meets one row, 3: exp(3
+    # (1 + y) - y^2/2).
     q, k, row = torch.zeros(1, 1, 1, 16), torch.zeros(1, 1, 2, 16), torch.zeros(1, 16)
     q[..., 0], k[0, 0, 1, 0], row[0, 0] = 2.0, 2.0, 3.0
-    assert performer_attention(q, k, v, features=row).item() == pytest.approx(1 / (1 + math.exp(-2.5)), rel=1e-6)
+    assert performer_attention(q, k, v, features=row).item() == pytest.approx(
+        1 / (1 + math.exp(-2.5)), rel=1e-6
+    )
 
 
 # what every attention of the book promises
@@ -91,7 +107,9 @@ def test_mask_reaches_the_divisor():
 
 
 KEYS_BELOW_ZERO = [x - 3 * (i == 1) for i, x in enumerate(inputs(16, d=4))]
-WITH_A_COLUMN_BELOW_ZERO = [torch.cat([-x[..., :1].abs() - 1, x[..., 1:]], dim=3) for x in inputs(16, d=4)]
+WITH_A_COLUMN_BELOW_ZERO = [
+    torch.cat([-x[..., :1].abs() - 1, x[..., 1:]], dim=3) for x in inputs(16, d=4)
+]
 AFTER_A_RELU = [torch.relu(x) for x in inputs(16, d=4)]
 
 
@@ -109,7 +127,9 @@ def test_functional_gradients_match_eager(tensors, causal):
 
     leaves = [x.clone().requires_grad_() for x in tensors]
     eager = torch.autograd.grad(loss(*leaves), leaves)
-    for found, expected in zip(torch.func.grad(loss, argnums=(0, 1, 2))(*tensors), eager, strict=True):
+    for found, expected in zip(
+        torch.func.grad(loss, argnums=(0, 1, 2))(*tensors), eager, strict=True
+    ):
         close(found, expected)
     mapped = torch.func.vmap(torch.func.grad(loss, argnums=1))(*(x[None] for x in tensors))
     close(mapped[0], eager[1])
@@ -123,7 +143,9 @@ def test_functional_gradients_match_eager(tensors, causal):
 def test_second_derivatives(causal, shift):
     q, k, v = inputs(4, heads=1, batch=1)
     leaves = [q.requires_grad_(), (k + shift).requires_grad_()]
-    assert torch.autograd.gradgradcheck(lambda q, k: linear_attention(q, k, v, causal=causal), leaves)
+    assert torch.autograd.gradgradcheck(
+        lambda q, k: linear_attention(q, k, v, causal=causal), leaves
+    )
 
 
 def test_gradients_of_features():
@@ -162,7 +184,11 @@ def test_large_numbers_stay_averages(method, causal):
 def test_disjoint_features_average_values():
     """Wherever the keys have a feature, the query's is negligible: as products, 0/0."""
     rows = torch.tensor([[1.0], [-1.0]])
-    q, k, v = torch.full((1, 1, 1, 1), 200.0), torch.full((1, 1, 2, 1), -200.0), torch.tensor([[[[1.0], [3.0]]]])
+    q, k, v = (
+        torch.full((1, 1, 1, 1), 200.0),
+        torch.full((1, 1, 2, 1), -200.0),
+        torch.tensor([[[[1.0], [3.0]]]]),
+    )
     assert performer_attention(q, k, v, features=rows).item() == 2.0
     assert linear_attention(
         *torch.tensor([[[[[9.0, -900.0]]]], [[[[-900.0, 9.0]]]]]), v[:, :, 1:]
@@ -190,7 +216,9 @@ def drawing(kind, seed=0):
         normal = torch.randn(m, d, generator=generator, dtype=torch.float64)
         if kind == "independent":
             return normal
-        q, _ = torch.linalg.qr(torch.randn(-(-m // d), d, d, generator=generator, dtype=torch.float64))
+        q, _ = torch.linalg.qr(
+            torch.randn(-(-m // d), d, d, generator=generator, dtype=torch.float64)
+        )
         return q.flatten(0, 1)[:m] * normal.norm(dim=1, keepdim=True)
 
     return draw
@@ -205,7 +233,9 @@ def test_kernel_estimates():
     bias, spread = {}, {}
     for kind in ("independent", "orthogonal", "without signs"):
         estimates = kernel_estimates(drawing(kind), X, Y, 8, 100_000)
-        bias[kind] = ((estimates.mean() - truth) / (estimates.std() / math.sqrt(len(estimates)))).item()
+        bias[kind] = (
+            (estimates.mean() - truth) / (estimates.std() / math.sqrt(len(estimates)))
+        ).item()
         spread[kind] = (estimates.std() / truth).item()
     assert abs(bias["independent"]) < 3
     assert abs(bias["orthogonal"]) < 3
@@ -220,7 +250,9 @@ def output_errors(kind, sizes, repeats=12):
     exact, draw = softmax_attention(q, k, v), drawing(kind)
 
     def square(m):
-        return (performer_attention(q, k, v, features=draw(m, 8)) - exact).square().sum() / exact.square().sum()
+        return (
+            performer_attention(q, k, v, features=draw(m, 8)) - exact
+        ).square().sum() / exact.square().sum()
 
     return [math.sqrt(sum(square(m).item() for _ in range(repeats)) / repeats) for m in sizes]
 
@@ -257,7 +289,9 @@ def test_rows_are_normal():
     for i in (0, 3, 4):
         close(rows[:, i].mean(dim=0), np.zeros(4), atol=0.07)
         close(rows[:, i].T @ rows[:, i] / 4000, np.eye(4), atol=0.11)
-        squares = rows[:, i].square().sum(dim=1)  # chi-squared with d = 4 degrees: mean 4, variance 8
+        squares = (
+            rows[:, i].square().sum(dim=1)
+        )  # chi-squared with d = 4 degrees: mean 4, variance 8
         assert squares.mean().item() == pytest.approx(4, rel=0.05)
         assert squares.var().item() == pytest.approx(8, rel=0.15)
     lengths = rows.norm(dim=2)
@@ -269,7 +303,9 @@ def test_generator_fixes_the_draw():
         return torch.Generator().manual_seed(4)
 
     generator = fresh()
-    w, other = (orthogonal_features(256, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    w, other = (
+        orthogonal_features(256, 3, generator=generator, dtype=torch.float64) for _ in range(2)
+    )
     assert torch.equal(w, orthogonal_features(256, 3, generator=fresh(), dtype=torch.float64))
     assert not torch.equal(w, other)
     q, k, v = inputs(6)
@@ -286,7 +322,10 @@ def test_type_and_device_of_rows():
     generator = torch.Generator()
     whole = orthogonal_features(3, 2, generator=generator.manual_seed(1))
     for dtype in (torch.float16, torch.bfloat16):
-        assert torch.equal(orthogonal_features(3, 2, generator=generator.manual_seed(1), dtype=dtype), whole.to(dtype))
+        assert torch.equal(
+            orthogonal_features(3, 2, generator=generator.manual_seed(1), dtype=dtype),
+            whole.to(dtype),
+        )
     assert orthogonal_features(3, 2, device="meta", generator=generator).device.type == "meta"
     with torch.device("meta"):
         assert orthogonal_features(3, 2).device.type == "meta"
@@ -307,7 +346,9 @@ def test_operations_grow_linearly(method, causal):
     assert flops(8 * CHUNK) - flops(4 * CHUNK) == 2 * (flops(4 * CHUNK) - flops(2 * CHUNK)) > 0
     if not causal:
         drawn = 0 if method == "linear" else 2 * 3 * 7
-        assert flops(10) == 2 * 2 * 10 * 2 * (2 * m * 2 + drawn)  # batch, heads, n, two sides, d_v = 2
+        assert flops(10) == 2 * 2 * 10 * 2 * (
+            2 * m * 2 + drawn
+        )  # batch, heads, n, two sides, d_v = 2
 
 
 def test_softmax_attention_is_gaussian_smoother():
@@ -350,7 +391,10 @@ def test_bad_features(options, message):
 
 
 def test_size_bounds():
-    assert said(lambda: orthogonal_features(2**31, 3)) == "ValueError: n_features must be below 2**31, got 2147483648"
+    assert (
+        said(lambda: orthogonal_features(2**31, 3))
+        == "ValueError: n_features must be below 2**31, got 2147483648"
+    )
     q, k, v = inputs(4)
     message = "ValueError: q must hold as many tokens as k where attention is causal, got shapes "
     for n_queries, n in ((3, 4), (4, 3)):

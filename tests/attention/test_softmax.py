@@ -23,7 +23,9 @@ from measure.memory import LiveBytes
 
 
 def test_attention_by_hand():
-    q = torch.tensor([[[[2 * math.log(3), 0, 0, 0]]]], dtype=torch.float64)  # divided by the root of d = 4: log 3
+    q = torch.tensor(
+        [[[[2 * math.log(3), 0, 0, 0]]]], dtype=torch.float64
+    )  # divided by the root of d = 4: log 3
     k = torch.tensor([[[[1, 0, 0, 0], [0, 1, 0, 0]]]], dtype=torch.float64)
     v = torch.tensor([[[[4.0], [8.0]]]], dtype=torch.float64)
     np.testing.assert_allclose(attention_weights(q, k), [[[[0.75, 0.25]]]], rtol=1e-15)
@@ -51,7 +53,9 @@ def test_attention_by_pytorch_layer():
 
     theirs, weights = judge(~mask)
     np.testing.assert_allclose(out, theirs.transpose(0, 1), atol=1e-14)
-    np.testing.assert_allclose(attention_weights(split, split, token_mask=mask), weights, atol=1e-15)
+    np.testing.assert_allclose(
+        attention_weights(split, split, token_mask=mask), weights, atol=1e-15
+    )
     assert (judge(mask)[0].transpose(0, 1) - out).abs().max() > 0.1
 
 
@@ -95,7 +99,10 @@ def test_fused_memory():
         softmax_attention(q, k, v, token_mask=mask)
     assert plain.peak < 1.5 * result
     assert masked.peak < 3.5 * result  # keys and values with zeros, and the result
-    for write_out in (lambda: attention_weights(q, k), lambda: softmax_attention(q, k, v[..., :-1])):
+    for write_out in (
+        lambda: attention_weights(q, k),
+        lambda: softmax_attention(q, k, v[..., :-1]),
+    ):
         with torch.no_grad(), LiveBytes() as written_out:
             write_out()
         assert written_out.peak >= n * n * 4 > 100 * result
@@ -113,11 +120,16 @@ class SoftmaxLayer(nn.Module):
         self.to_qkv, self.to_out = nn.Linear(dim, 3 * dim, bias=False), nn.Linear(dim, dim)
 
     def forward(self, x):
-        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.to_qkv(x).chunk(3, dim=2))
+        q, k, v = (
+            part.unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for part in self.to_qkv(x).chunk(3, dim=2)
+        )
         return self.to_out(softmax_attention(q, k, v).transpose(1, 2).flatten(2))
 
 
-@pytest.mark.parametrize(("n", "dim", "heads"), [(7, 6, 1), (7, 6, 3), (1, 6, 6), (16, 8, 2), (1, 1, 1)])
+@pytest.mark.parametrize(
+    ("n", "dim", "heads"), [(7, 6, 1), (7, 6, 3), (1, 6, 6), (16, 8, 2), (1, 1, 1)]
+)
 def test_cost_of_real_layer(n, dim, heads):
     layer, (x,) = SoftmaxLayer(dim, heads), tensors((1, n, dim), dtype=torch.float32)
     # The counter knows the products, not the fused kernel of a CPU.
@@ -131,8 +143,8 @@ def test_cost_of_real_layer(n, dim, heads):
 
 
 def test_cost_by_hand():
-    # D = 2, n = 3, one head. Four products (3, 2) x (2, 2) of 12 multiplications, scores (3, 2) x (2, 3) of 18, and
-    # averages (3, 3) x (3, 2) of 18: 84 multiplications, each with an addition.
+    # D = 2, n = 3, one head. Four products (3, 2) x (2, 2) of 12 multiplications, scores (3, 2) x
+    # (2, 3) of 18, and averages (3, 3) x (3, 2) of 18: 84 multiplications, each with an addition.
     assert softmax_cost(n=3, dim=2, heads=1) == Cost(parameters=4 * 4 + 2, flops=168, scores=9)
     assert softmax_cost(n=3, dim=2, heads=2) == (18, 168, 18)
     assert Cost._fields == ("parameters", "flops", "scores")

@@ -32,7 +32,12 @@ def by_loops(layer, query, keys, values=None, token_mask=None):
     for b, i in np.ndindex(query.shape[:2]):
         real = [j for j in range(keys.shape[1]) if token_mask is None or token_mask[b, j]]
         if real:
-            e = np.array([reduced_rank_score(query[b, i], u, v, keys[b, j]) / math.sqrt(len(u)) for j in real])
+            e = np.array(
+                [
+                    reduced_rank_score(query[b, i], u, v, keys[b, j]) / math.sqrt(len(u))
+                    for j in real
+                ]
+            )
             weights = np.exp(e - e.max()) / np.exp(e - e.max()).sum()
             out[b, i] = weights @ values[b, real]
     return out
@@ -69,13 +74,19 @@ def test_scores_of_loaded_factors():
     layer.load_state_dict({"u": torch.tensor(math.sqrt(5) * u), "v": torch.tensor(v)})
     query, keys = tokens(1, 3, 6), tokens(1, 4, 5)
     scores = layer.scores(query, keys)
-    np.testing.assert_allclose(scores.detach()[0], query.numpy()[0] @ w @ keys.numpy()[0].T, atol=1e-13)
-    np.testing.assert_allclose((softmax(scores, dim=-1) @ keys).detach(), layer(query, keys).detach(), atol=1e-14)
+    np.testing.assert_allclose(
+        scores.detach()[0], query.numpy()[0] @ w @ keys.numpy()[0].T, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        (softmax(scores, dim=-1) @ keys).detach(), layer(query, keys).detach(), atol=1e-14
+    )
 
 
 def test_gradients_by_differences():
     layer = layer_of(4, 3, 2)
-    query, keys, values = (tokens(2, n, d, seed=n).requires_grad_() for n, d in ((2, 4), (5, 3), (5, 2)))
+    query, keys, values = (
+        tokens(2, n, d, seed=n).requires_grad_() for n, d in ((2, 4), (5, 3), (5, 2))
+    )
     mask = torch.tensor([[True, False, True, True, False], [False] * 5])
 
     def call(u, v, *arguments):
@@ -87,12 +98,19 @@ def test_gradients_by_differences():
 
 
 def test_hidden_tokens_change_nothing():
-    layer, query, keys, values = layer_of(), tokens(2, 4, 6), tokens(2, 8, 5, seed=1), tokens(2, 8, 3, seed=2)
+    layer, query, keys, values = (
+        layer_of(),
+        tokens(2, 4, 6),
+        tokens(2, 8, 5, seed=1),
+        tokens(2, 8, 3, seed=2),
+    )
     mask = torch.ones(2, 8, dtype=torch.bool)
     mask[0, 5:] = mask[1, 0] = False
     hidden, results = ~mask.unsqueeze(2), []
     for poison in (0.0, math.nan, math.inf):
-        out = layer(query, keys.masked_fill(hidden, poison), values.masked_fill(hidden, poison), mask)
+        out = layer(
+            query, keys.masked_fill(hidden, poison), values.masked_fill(hidden, poison), mask
+        )
         results.append((out, *torch.autograd.grad(out.sum(), (layer.u, layer.v))))
         assert all(torch.equal(x, y) for x, y in zip(results[-1], results[0], strict=True))
     assert not torch.allclose(layer(query, keys, values), results[0][0])
@@ -101,7 +119,10 @@ def test_hidden_tokens_change_nothing():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_hidden_sequence_gives_zeros(dtype):
     layer = layer_of(dtype=dtype)
-    query, keys = tokens(2, 4, 6, dtype=dtype), tokens(2, 8, 5, seed=1, dtype=dtype).requires_grad_()
+    query, keys = (
+        tokens(2, 4, 6, dtype=dtype),
+        tokens(2, 8, 5, seed=1, dtype=dtype).requires_grad_(),
+    )
     mask = torch.ones(2, 8, dtype=torch.bool)
     mask[1] = False
     out = layer(query, keys, token_mask=mask)
@@ -112,7 +133,9 @@ def test_hidden_sequence_gives_zeros(dtype):
     assert all(torch.isfinite(x.grad).all() for x in (layer.u, layer.v, keys))
     with torch.autocast("cpu", torch.bfloat16):
         narrow = layer(query, keys)
-    np.testing.assert_allclose(narrow.float().detach(), layer(query, keys).float().detach(), atol=0.05)
+    np.testing.assert_allclose(
+        narrow.float().detach(), layer(query, keys).float().detach(), atol=0.05
+    )
 
 
 def test_start_has_unit_variance():
@@ -145,10 +168,14 @@ def test_meta_device():
     out = layer(torch.empty(2, 4, 6, device="meta"), torch.empty(2, 8, 5, device="meta"))
     assert out.shape == (2, 4, 5)
     assert layer_of()(tokens(2, 0, 6), tokens(2, 8, 5)).shape == (2, 0, 5)  # no query
-    with pytest.raises(ValueError, match=r"^query must be on the device of the layer, meta, got cpu$"):
+    with pytest.raises(
+        ValueError, match=r"^query must be on the device of the layer, meta, got cpu$"
+    ):
         layer(torch.empty(2, 4, 6), torch.empty(2, 8, 5))
     query, keys = torch.empty(2, 4, 6, device="meta"), torch.empty(2, 8, 5, device="meta")
-    with pytest.raises(ValueError, match=r"^token_mask must be on the device of the keys, meta, got cpu$"):
+    with pytest.raises(
+        ValueError, match=r"^token_mask must be on the device of the keys, meta, got cpu$"
+    ):
         layer(query, keys, token_mask=torch.ones(2, 8, dtype=torch.bool))
 
 
@@ -172,5 +199,7 @@ QUERY, KEYS = tokens(2, 4, 6), tokens(2, 8, 5)
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
         layer_of()(*arguments)
-    with pytest.raises(ValueError, match=r"^k must be between 1 and min\(query_dim, key_dim\) = 5, got 6$"):
+    with pytest.raises(
+        ValueError, match=r"^k must be between 1 and min\(query_dim, key_dim\) = 5, got 6$"
+    ):
         ReducedRankAttention(5, 6, 6)

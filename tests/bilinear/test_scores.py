@@ -44,26 +44,55 @@ def test_scores_by_hand():
     assert reduced_rank_score([1, 2], *factorize(w, 1), [3, 4]) == pytest.approx(73.5, rel=1e-14)
 
 
-@pytest.mark.parametrize(("s_shape", "h_shape"), [((4, 3), (2, 5)), ((1, 3), (2, 5)), ((2, 3), (2, 2, 5))])
+@pytest.mark.parametrize(
+    ("s_shape", "h_shape"), [((4, 3), (2, 5)), ((1, 3), (2, 5)), ((2, 3), (2, 2, 5))]
+)
 def test_no_silent_broadcasting(s_shape, h_shape):
     s, h = np.ones(s_shape), np.ones(h_shape)
-    for function, matrices in ((score, [np.ones((3, 5))]), (reduced_rank_score, [np.ones((1, 3)), np.ones((1, 5))])):
-        with pytest.raises(ValueError, match=r"^s and h must have the same leading axes, or one of them be a single"):
+    for function, matrices in (
+        (score, [np.ones((3, 5))]),
+        (reduced_rank_score, [np.ones((1, 3)), np.ones((1, 5))]),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=r"^s and h must have the same leading axes, or one of them be a single",
+        ):
             function(s, *matrices, h)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: score([1, 2], np.ones((3, 2)), [1, 2]), "s must be as long as w has rows, got shapes (2,) and (3, 2)"),
+        (
+            lambda: score([1, 2], np.ones((3, 2)), [1, 2]),
+            "s must be as long as w has rows, got shapes (2,) and (3, 2)",
+        ),
         (lambda: score([1, 2], np.ones((2, 3)), [1, 2]), "h must be as long as w has columns"),
-        (lambda: reduced_rank_score([1, 2], [[1]], [[1]], [1]), "s must be as long as u has columns"),
-        (lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]), "h must be as long as v has columns"),
-        (lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]), "u and v must have equally many rows"),
+        (
+            lambda: reduced_rank_score([1, 2], [[1]], [[1]], [1]),
+            "s must be as long as u has columns",
+        ),
+        (
+            lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]),
+            "h must be as long as v has columns",
+        ),
+        (
+            lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]),
+            "u and v must have equally many rows",
+        ),
         (lambda: factorize(np.ones((3, 2)), 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
-        (lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]), "w must have a row for each column of u"),
-        (lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], [[1.0]]), "w must have a row for each column of u"),
-        (lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], np.ones((2, 3))), "u and v must have equally many rows"),
+        (
+            lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]),
+            "w must have a row for each column of u",
+        ),
+        (
+            lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], [[1.0]]),
+            "w must have a row for each column of u",
+        ),
+        (
+            lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], np.ones((2, 3))),
+            "u and v must have equally many rows",
+        ),
     ],
 )
 def test_bad_input_is_refused(call, message):
@@ -80,7 +109,10 @@ def test_bad_input_is_refused(call, message):
         ([[1e8, 0.5], [0.4, 1e-8]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1, 0], [0, -1e-9]], "be positive semidefinite, got -1e-09 on its diagonal"),
         ([[1, 2], [2, 1]], "be positive semidefinite, got the eigenvalue -1 (at unit diagonal)"),
-        ([[4, 2.1], [2.1, 1]], "be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)"),
+        (
+            [[4, 2.1], [2.1, 1]],
+            "be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)",
+        ),
         ([[1, 1], [1, 0]], ZERO),
         ([[0, 1], [0, 1]], ZERO),
     ],
@@ -107,7 +139,11 @@ def test_no_search_does_better(d2, d1, k, rank):
 
     least = min(
         scipy.optimize.minimize(
-            loss, fresh(seed).standard_normal(k * (d2 + d1)), jac=True, method="BFGS", options={"gtol": 1e-11}
+            loss,
+            fresh(seed).standard_normal(k * (d2 + d1)),
+            jac=True,
+            method="BFGS",
+            options={"gtol": 1e-11},
         ).fun
         for seed in range(10)
     )
@@ -129,7 +165,9 @@ def test_error_of_all_pairs():
     }.items():
         u, v = factorize(w, 2, s_moment=moments[0], h_moment=moments[1])
         errors[name] = math.sqrt(np.mean((s @ (w - u.T @ v) @ h.T) ** 2))
-        assert score_error(w, u, v, s_moment=a, h_moment=b) == pytest.approx(errors[name], rel=1e-12)
+        assert score_error(w, u, v, s_moment=a, h_moment=b) == pytest.approx(
+            errors[name], rel=1e-12
+        )
     assert errors["moments"] < 0.9 * errors["covariances"]
     assert errors["moments"] < 0.9 * errors["none"]
 

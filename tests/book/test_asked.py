@@ -31,7 +31,9 @@ def test_calibration():
 def test_answers_have_links():
     out = r"\]\(https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)|stats\.stackexchange\.com/questions)/\d+\)"
     links = (out, r"\{(doc|ref|prf:ref|eq|term|py:\w+)\}`")
-    assert [title for title, text in ANSWERS.items() if not all(re.search(link, text) for link in links)] == []
+    assert [
+        title for title, text in ANSWERS.items() if not all(re.search(link, text) for link in links)
+    ] == []
 
 
 @pytest.fixture(scope="module")

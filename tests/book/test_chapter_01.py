@@ -30,7 +30,10 @@ def test_sheets_of_a_head(chapter):
     left, _, right = np.linalg.svd(chapter["weights"])
     story = chapter["story"]
     for sheet, listens, to_whom in ((1, 0, 0), (2, 18, 15), (5, 22, 3)):
-        assert (abs(left[:, sheet - 1]).argmax(), abs(right[sheet - 1]).argmax()) == (listens, to_whom)
+        assert (abs(left[:, sheet - 1]).argmax(), abs(right[sheet - 1]).argmax()) == (
+            listens,
+            to_whom,
+        )
     assert [story[i] for i in (0, 18, 15, 22, 3)] == ["<s>", "was", "slept", "wears", "red"]
     errors = [one_sheet(chapter, k=k)["relative_error"] for k in (11, 12)]
     assert errors[1] < 0.05 < errors[0]
@@ -43,7 +46,9 @@ def sheets_for_5_percent(picture, degrees):
 
 
 def test_sheets_of_tilted_windows(chapter):
-    assert chapter["needed"] == [sheets_for_5_percent("window", degrees) for degrees in chapter["degrees"]]
+    assert chapter["needed"] == [
+        sheets_for_5_percent("window", degrees) for degrees in chapter["degrees"]
+    ]
     needed = [sheets_for_5_percent("window", degrees) for degrees in range(46)]
     assert np.flatnonzero(needed == np.max(needed)).tolist() == [37, 38]
     assert max(needed) == 59
@@ -51,7 +56,8 @@ def test_sheets_of_tilted_windows(chapter):
 
 
 @pytest.mark.parametrize(
-    "name", ["A", "B", "photo", "noisy", "tenths", "scores", "weights", "projection", "sums", "tall"]
+    "name",
+    ["A", "B", "photo", "noisy", "tenths", "scores", "weights", "projection", "sums", "tall"],
 )
 def test_ranks_of_the_chapter(chapter, name):
     matrix = np.array(chapter[name])
@@ -62,7 +68,10 @@ def test_ranks_of_the_chapter(chapter, name):
 def test_counts_with_fractions(chapter):
     s = np.linalg.svd(chapter["photo"], compute_uv=False)
     shares = s / s.sum()
-    assert [round(stable_rank(chapter["photo"]), 2), round(np.exp(-(shares @ np.log(shares))))] == [1.33, 96]
+    assert [round(stable_rank(chapter["photo"]), 2), round(np.exp(-(shares @ np.log(shares))))] == [
+        1.33,
+        96,
+    ]
 
 
 def moves(m, n, k):

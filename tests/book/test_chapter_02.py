@@ -42,7 +42,9 @@ def test_threshold_of_the_figure(chapter):
     for noise in chapter["noises"]:
         noisy = chapter["signal"] + noise * np.random.default_rng(1).standard_normal((80, 60))
         u, s, vt = np.linalg.svd(noisy, full_matrices=False)
-        gained = 2 * s * np.einsum("mi,mn,in->i", u, chapter["signal"], vt) - s**2  # what each sheet takes off
+        gained = (
+            2 * s * np.einsum("mi,mn,in->i", u, chapter["signal"], vt) - s**2
+        )  # what each sheet takes off
         best = np.argmax(np.cumsum(gained)) + 1
         assert (best == np.sum(s > threshold(noise))) == (noise < 3), noise
     assert 0 < threshold(3) - s[best - 1] < 1
@@ -51,14 +53,22 @@ def test_threshold_of_the_figure(chapter):
 def closing_gap(chapter, *, a):
     """The angle by the formula of the text, and the sine allowed: 0.01 over the distance to the other eigenvalue."""
     apart = a / 2 + np.sqrt(a**2 / 4 + 0.01**2)
-    return {"turned": np.degrees(np.arctan2(0.02, a)) / 2, "at_most": np.degrees(np.arcsin(0.01 / apart))}
+    return {
+        "turned": np.degrees(np.arctan2(0.02, a)) / 2,
+        "at_most": np.degrees(np.arcsin(0.01 / apart)),
+    }
 
 
 EXPLORERS = {"digits-cut": digits_cut, "closing-gap": closing_gap, "noise-cut": noise_cut}
 
 
 def test_turns_by_hand():
-    assert [round(closing_gap(None, a=a)["turned"], 1) for a in (1, 0.1, 0.01, 0)] == [0.6, 5.7, 31.7, 45]
+    assert [round(closing_gap(None, a=a)["turned"], 1) for a in (1, 0.1, 0.01, 0)] == [
+        0.6,
+        5.7,
+        31.7,
+        45,
+    ]
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (8, 5)])
@@ -76,7 +86,10 @@ def test_bounds_on_directions(shape):
             if shape[0] == shape[1] or s[i] >= gap:
                 tried += 1
                 assert left + right <= 2 * (np.linalg.norm(b - a, 2) / gap) ** 2 + 1e-12
-            assert right <= (gram / np.abs(np.delete(squares[1], i) - squares[0][i]).min()) ** 2 + 1e-12
+            assert (
+                right
+                <= (gram / np.abs(np.delete(squares[1], i) - squares[0][i]).min()) ** 2 + 1e-12
+            )
     assert tried > 100
 
 
@@ -97,7 +110,10 @@ def test_axes_of_two_halves(chapter):
     change = np.linalg.norm(halves[0] - halves[1], 2)
     one, other = (np.linalg.eigvalsh(half)[::-1] for half in halves)
     reach = np.array(
-        [[np.abs(np.delete(y, i) - x[i]).min() for i in range(10)] for x, y in ((one, other), (other, one))]
+        [
+            [np.abs(np.delete(y, i) - x[i]).min() for i in range(10)]
+            for x, y in ((one, other), (other, one))
+        ]
     )
     assert round(change) == 33
     assert np.argwhere(reach > change).tolist() == [[1, 3]]
@@ -128,7 +144,9 @@ def test_sheet_in_noise(chapter, m, n):
 
 def test_axes_for_variance_share(chapter):
     shares = explained(chapter["X"])
-    needed = [1 + next(i for i, share in enumerate(shares) if share >= goal) for goal in chapter["goals"]]
+    needed = [
+        1 + next(i for i, share in enumerate(shares) if share >= goal) for goal in chapter["goals"]
+    ]
     assert needed == chapter["needed"]
 
 
@@ -161,7 +179,9 @@ def test_four_sheets_of_each_head(chapter):
 
 def test_two_cuts_forget_other_things(chapter):
     sheets, window, spared = chapter["right"].values()
-    assert [round(chapter["tables_off_by"](way), 2) for way in list(chapter["ways"].values())[:2]] == [0.43, 0.95]
+    assert [
+        round(chapter["tables_off_by"](way), 2) for way in list(chapter["ways"].values())[:2]
+    ] == [0.43, 0.95]
     assert sheets["copy"] < 0.3 < spared["copy"] - 0.6 < 0.4
     assert window["copy"] == 1
     assert window["far fact"] < 0.2 < 0.8 < sheets["far fact"]
@@ -182,9 +202,9 @@ def test_where_red_is_lost(chapter, attend, says, error):
     chances = storyteller.next_words(story, attend=attend)
     assert max(chances, key=chances.get) == says
     heads = storyteller.tables([storyteller.encode(story)], attend=attend)[0].reshape(8, 23, 23)
-    assert np.linalg.norm(heads - chapter["heads"]) / np.linalg.norm(chapter["heads"]) == pytest.approx(
-        error, abs=0.005
-    )
+    assert np.linalg.norm(heads - chapter["heads"]) / np.linalg.norm(
+        chapter["heads"]
+    ) == pytest.approx(error, abs=0.005)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ def told_right(old, labels, new, truth):
     """Return the share of points nearest to the mean of their own class, measured by the covariance within classes."""
     classes, shares = np.unique(labels, return_counts=True)
     means = np.stack([old[labels == c].mean(axis=0) for c in classes])
-    within = sum((old[labels == c] - m).T @ (old[labels == c] - m) for c, m in zip(classes, means, strict=True))
+    within = sum(
+        (old[labels == c] - m).T @ (old[labels == c] - m)
+        for c, m in zip(classes, means, strict=True)
+    )
     steps = new[:, None] - means[None]  # (points, classes, k)
     squares = np.einsum("pck,kl,pcl->pc", steps, np.linalg.inv(within / len(old)), steps)
     return np.mean(classes[np.argmin(squares / 2 - np.log(shares / len(old)), axis=1)] == truth)
@@ -34,7 +37,11 @@ def family_reconstruction(chapter, *, method, k):
     old_numbers, new_numbers, made = chapter["kept"][method, k]
     if method == "PCA":
         v = np.linalg.svd(x - mean, full_matrices=False)[2][:k].T
-        old_numbers, new_numbers, made = (x - mean) @ v, (new - mean) @ v, mean + (new - mean) @ v @ v.T
+        old_numbers, new_numbers, made = (
+            (x - mean) @ v,
+            (new - mean) @ v,
+            mean + (new - mean) @ v @ v.T,
+        )
     if method == "LDA":
         lda = LinearDiscriminantAnalysis(n_components=k).fit(x, labels)
         old_numbers, new_numbers = lda.transform(x), lda.transform(new)
@@ -48,7 +55,10 @@ def family_reconstruction(chapter, *, method, k):
 def completion_error(chapter, *, k, penalty):
     digits, shown = chapter["X"][:500], chapter["half"][:500]
     miss = chapter["filled"][k, penalty] - digits
-    return {"known": norm(miss[shown]) / norm(digits[shown]), "hidden": norm(miss[~shown]) / norm(digits[~shown])}
+    return {
+        "known": norm(miss[shown]) / norm(digits[shown]),
+        "hidden": norm(miss[~shown]) / norm(digits[~shown]),
+    }
 
 
 def kinds_of_words(chapter, *, kept, kinds):
@@ -66,7 +76,10 @@ def kinds_of_words(chapter, *, kept, kinds):
 
 def who_asks_whom(chapter, *, way, sheet):
     """Take the SVD by eigenvectors; a part is judged by the errors, of the page's parts and of the package's best."""
-    head, story = storyteller.tables([storyteller.encode(chapter["story"])])[0, 1, 3], chapter["story"]
+    head, story = (
+        storyteller.tables([storyteller.encode(chapter["story"])])[0, 1, 3],
+        chapter["story"],
+    )
     c, f = chapter["SHEETS"][way]
     if way == "SVD":
         f = np.linalg.eigh(head.T @ head)[1][:, ::-1].T[:5]
@@ -141,7 +154,9 @@ def test_subjects_of_sheets(chapter):
     c, f = chapter["SHEETS"]["only add"]
     overlaps = (c.T @ c) * (f @ f.T)
     sizes = np.sqrt(overlaps.diagonal())
-    assert np.sort((overlaps / sizes / sizes[:, None]).ravel())[-6] < 0.1  # five sheets with themselves, and the rest
+    assert (
+        np.sort((overlaps / sizes / sizes[:, None]).ravel())[-6] < 0.1
+    )  # five sheets with themselves, and the rest
     c, f = chapter["SHEETS"]["SVD"]
     has, slept = (chapter["story"].index(word) for word in ("has", "slept"))
     assert c[has, 2] * f[2, slept] < -0.1

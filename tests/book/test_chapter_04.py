@@ -56,7 +56,9 @@ def least_rows(n, eps, delta=0.05):
     low, high = 1, 2**20  # too few; enough
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if n * (n - 1) / 2 * failure(middle, eps) <= delta else (middle, high)
+        low, high = (
+            (low, middle) if n * (n - 1) / 2 * failure(middle, eps) <= delta else (middle, high)
+        )
     return high
 
 
@@ -82,7 +84,11 @@ def ada_or_ben(chapter, *, way, k):
             inner = (q @ rows.T) @ np.swapaxes(key @ rows.T, -1, -2)
         else:
             norms = np.linalg.norm(key, axis=-1)[..., None, :]
-            inner = math.sqrt(math.pi / 2) * norms * ((q @ rows.T) @ np.swapaxes(np.sign(key @ rows.T), -1, -2))
+            inner = (
+                math.sqrt(math.pi / 2)
+                * norms
+                * ((q @ rows.T) @ np.swapaxes(np.sign(key @ rows.T), -1, -2))
+            )
         logits = inner / k / 4
         logits[..., np.triu(np.ones(logits.shape[-2:], dtype=bool), 1)] = -np.inf
         powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -90,7 +96,11 @@ def ada_or_ben(chapter, *, way, k):
 
     for _ in range(100):
         rows = rng.standard_normal((k, 16))
-        sides = rows @ blue if way == "numbers" else np.sign(rows @ blue) * math.sqrt(math.pi / 2 * (blue @ blue))
+        sides = (
+            rows @ blue
+            if way == "numbers"
+            else np.sign(rows @ blue) * math.sqrt(math.pi / 2 * (blue @ blue))
+        )
         scores.append(sides @ (rows @ query) / k)
         logits = storyteller.forward([storyteller.encode(chapter["story"])], attend=attend)
         says.append(storyteller.WORDS[logits[0, -1].argmax()])
@@ -136,7 +146,10 @@ def test_rival_of_red(chapter):
     assert np.mean(scores[wrong].argmax(axis=1) == start) > 0.5
     exact = chapter["keys"] @ chapter["query"]
     assert exact[red] - exact[start] == pytest.approx(1.6, abs=0.05)
-    assert {chapter["ninety_five"], *(k for k in chapter["few"] if chapter["counts"]["signs", k] > 0.97)} == {
+    assert {
+        chapter["ninety_five"],
+        *(k for k in chapter["few"] if chapter["counts"]["signs", k] > 0.97),
+    } == {
         32,
         64,
         256,
@@ -162,7 +175,11 @@ def test_another_map_fails():
 @pytest.mark.parametrize(("density", "spread"), [("auto", 0.31), (1 / 3, 0.045)])
 def test_sparse_maps(density, spread):
     """The squared lengths of the images of vectors with one nonzero entry."""
-    columns = SparseRandomProjection(1000, density=density, random_state=0).fit(np.zeros((1, 10_000))).components_
+    columns = (
+        SparseRandomProjection(1000, density=density, random_state=0)
+        .fit(np.zeros((1, 10_000)))
+        .components_
+    )
     assert abs(columns.power(2).sum(axis=0).std() - spread) < 0.005
 
 
@@ -179,8 +196,14 @@ def test_rows_by_the_exact_law(chapter):
         ("ex-jl-hundred", [math.ceil(math.log(990_000) * 1500 / 13), least_rows(100, 0.2, 0.01)]),
         ("ex-jl-orthogonal", [0, math.sqrt(1 / 400), 2 * norm.sf(2)]),
         ("ex-jl-signs", [math.sqrt(math.pi / 2) / 32, 0.125, 0.534]),
-        ("ex-jl-adversary", 1000 - np.linalg.matrix_rank(np.random.default_rng(0).standard_normal((400, 1000)))),
-        ("ex-jl-kappa", [np.linalg.norm(np.eye(400)), np.linalg.norm(np.full((400, 400), 1 / 400)), 402]),
+        (
+            "ex-jl-adversary",
+            1000 - np.linalg.matrix_rank(np.random.default_rng(0).standard_normal((400, 1000))),
+        ),
+        (
+            "ex-jl-kappa",
+            [np.linalg.norm(np.eye(400)), np.linalg.norm(np.full((400, 400), 1 / 400)), 402],
+        ),
     ],
 )
 def test_exercises_by_other_means(name, answer):

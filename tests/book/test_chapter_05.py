@@ -55,8 +55,13 @@ def pairs_lost(n):
         s = [2 * a * b * (a + b), -((a + b) ** 2) - 2 * a * b, 2 * (a + b), Fraction(-1)]
         margins.append(min((x - a) ** 2 * (x - b) ** 2 for x in t if x not in (a, b)))
         stored = [Fraction(float(np.float16(float(it)))) for it in s]
-        scores = {x: sum(c * Fraction(float(np.float16(float(x**i)))) for i, c in enumerate(stored, 1)) for x in t}
-        lost += min(scores[a], scores[b]) <= max(score for x, score in scores.items() if x not in (a, b))
+        scores = {
+            x: sum(c * Fraction(float(np.float16(float(x**i)))) for i, c in enumerate(stored, 1))
+            for x in t
+        }
+        lost += min(scores[a], scores[b]) <= max(
+            score for x, score in scores.items() if x not in (a, b)
+        )
     return lost, float(min(margins))
 
 
@@ -97,7 +102,9 @@ def found_by_some_query(points, m):
         sides = np.where(np.isin(np.arange(len(points)), first), -1.0, 1.0)[:, None]
         rows = sides * np.c_[points, np.ones(len(points))]  # every score on its side, by 1 at least
         free = [(None, None)] * rows.shape[1]
-        count += linprog(np.zeros(rows.shape[1]), rows, -np.ones(len(points)), bounds=free).status == 0
+        count += (
+            linprog(np.zeros(rows.shape[1]), rows, -np.ones(len(points)), bounds=free).status == 0
+        )
     return count
 
 
@@ -117,12 +124,17 @@ def in_place(chapter, k):
     order = np.argsort(-truth)[:3]
     a, b = roots(chapter)
     best = np.linalg.solve(a.T, cut_of(a.T @ chapter["W"] @ b, k)) @ np.linalg.inv(b)
-    return [int((np.argsort(-(documents @ (query @ m)))[:3] == order).sum()) for m in (cut_of(chapter["W"], k), best)]
+    return [
+        int((np.argsort(-(documents @ (query @ m)))[:3] == order).sum())
+        for m in (cut_of(chapter["W"], k), best)
+    ]
 
 
 def test_best_three_settle(chapter):
     kept = {k: in_place(chapter, k) for k in chapter["ranks"]}
-    first = [min(k for k in kept if all(kept[j][way] == 3 for j in kept if j >= k)) for way in (0, 1)]
+    first = [
+        min(k for k in kept if all(kept[j][way] == 3 for j in kept if j >= k)) for way in (0, 1)
+    ]
     assert first == [28, 5]
 
 
@@ -160,7 +172,9 @@ def test_scores_of_model():
 def test_plain_cut_of_model(chapter, k):
     """The moments of the weights give the cut of W itself, here that of the weights."""
     cut = storyteller.cut_scores(storyteller.trained_weights(), k)
-    assert chapter["judged"]("W cut", k)[1] == pytest.approx(share_right(chapter["told"], weights=cut), abs=1e-9)
+    assert chapter["judged"]("W cut", k)[1] == pytest.approx(
+        share_right(chapter["told"], weights=cut), abs=1e-9
+    )
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +213,11 @@ def test_whose_queries(chapter, cuts_of_model):
     assert round(share, 2) == round(chapter["asks"].mean(), 2) == 0.12
     told = storyteller.stories(100, rng=8)
     plain = share_right(told, weights=storyteller.cut_scores(storyteller.trained_weights(), 4))
-    assert share_right(told, attend=for_all) + 0.02 < plain < share_right(told, attend=for_asking) - 0.02
+    assert (
+        share_right(told, attend=for_all) + 0.02
+        < plain
+        < share_right(told, attend=for_asking) - 0.02
+    )
     judged = {use: [chapter["judged"](use, k) for k in chapter["RANKS"]] for use in chapter["USES"]}
     off, right = ({use: pairs[3][i] for use, pairs in judged.items()} for i in (0, 1))
     assert off["all words"] < off["W cut"] == pytest.approx(0.39, abs=0.005)

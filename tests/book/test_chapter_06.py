@@ -21,7 +21,12 @@ def head_rank(_chapter, *, layer, head, rank):
 
     def attend(q, k, v):
         n = q.shape[2]
-        p = np.array([softmax(np.where(np.tri(n) > 0, a @ b.T / 4, -np.inf)) for a, b in zip(q[0], k[0], strict=True)])
+        p = np.array(
+            [
+                softmax(np.where(np.tri(n) > 0, a @ b.T / 4, -np.inf))
+                for a, b in zip(q[0], k[0], strict=True)
+            ]
+        )
         lead = np.linalg.eigh(p[head - 1] @ p[head - 1].T)[1][:, -rank:]
         cut = np.tril(lead @ (lead.T @ p[head - 1]))
         missed, values = cut - p[head - 1], v[0, head - 1]
@@ -38,8 +43,14 @@ def head_rank(_chapter, *, layer, head, rank):
             if job:
                 said, wanted = storyteller.WORDS[likeliest[i - 1]], story.words[i]
                 kinds = [storyteller.KINDS[kind] for kind in ("do", "does") if job == "agreement"]
-                right.append(said == wanted or any(said in kind and wanted in kind for kind in kinds))
-    return {"table": np.sqrt(sums[0] / sums[1]), "output": np.sqrt(sums[2] / sums[3]), "right": np.mean(right)}
+                right.append(
+                    said == wanted or any(said in kind and wanted in kind for kind in kinds)
+                )
+    return {
+        "table": np.sqrt(sums[0] / sums[1]),
+        "output": np.sqrt(sums[2] / sums[3]),
+        "right": np.mean(right),
+    }
 
 
 EXPLORERS = {"head-rank": head_rank}
@@ -55,7 +66,9 @@ def test_six_words_by_hand(chapter):
         table.append([power / sum(powers) for power in powers])
     assert list(chapter["WORDS"]) == list(SIX)
     np.testing.assert_allclose(chapter["weights"], table)
-    np.testing.assert_allclose(chapter["output"], np.array(table) @ [(2 * a, b) for a, b in SIX.values()])
+    np.testing.assert_allclose(
+        chapter["output"], np.array(table) @ [(2 * a, b) for a, b in SIX.values()]
+    )
 
 
 @pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
@@ -80,17 +93,23 @@ def degree(B, tolerance):
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_polynomial_bounds_rank(d):
-    q, keys = torch.randn(2, 1, 1, 300, d, generator=torch.Generator().manual_seed(d), dtype=torch.float64)
+    q, keys = torch.randn(
+        2, 1, 1, 300, d, generator=torch.Generator().manual_seed(d), dtype=torch.float64
+    )
     p = attention_weights(q, keys)[0, 0].numpy()
     s = np.linalg.svd(p, compute_uv=False)
     assert s[0] >= 1 - 1e-12
     for tolerance in (1e-2, 1e-5, 1e-9):
-        assert (s > tolerance).sum() <= math.comb(degree(np.ptp(np.log(p), axis=1).max() / 2, tolerance) + d, d)
+        assert (s > tolerance).sum() <= math.comb(
+            degree(np.ptp(np.log(p), axis=1).max() / 2, tolerance) + d, d
+        )
 
 
 def test_opening():
     """Six sheets and sixteen averages are off alike; the first know the color, the others do not."""
-    six, sixteen = (measured(TALES["far fact"], cut, k) for cut, k in (("sheets", 6), ("means", 16)))
+    six, sixteen = (
+        measured(TALES["far fact"], cut, k) for cut, k in (("sheets", 6), ("means", 16))
+    )
     assert [round(found["table_error"], 2) for found in (six, sixteen)] == [0.21, 0.22]
     assert [found["says"] for found in (six, sixteen)] == ["red", "white"]
     window, sheets = counted()["window"][16], counted()["sheets"][6]
@@ -102,7 +121,11 @@ def test_opening():
 
 def test_heads_and_jobs(chapter):
     """With one sheet each: which heads lose no answer, which job is whose, and two that stand in for each other."""
-    one = {(layer, head): chapter["one_cut"](layer, head, 1) for layer in (1, 2) for head in (1, 2, 3, 4)}
+    one = {
+        (layer, head): chapter["one_cut"](layer, head, 1)
+        for layer in (1, 2)
+        for head in (1, 2, 3, 4)
+    }
     spared = [place for place, (right, *_) in one.items() if right["all"] >= 0.99]
     assert spared == [(1, 1), (1, 2), (2, 1), (2, 4)]
     off = [one[place][2] for place in spared]
@@ -125,7 +148,10 @@ def test_table_of_cuts(chapter):
     by_job = chapter["by_job"]
     for job in ("agreement", "reference"):
         assert min(right[job] for right in by_job.values()) > 0.93
-    assert max(by_job[name]["far fact"] for name in ("window of 16", "newest 8, and means of 4")) < 0.35
+    assert (
+        max(by_job[name]["far fact"] for name in ("window of 16", "newest 8, and means of 4"))
+        < 0.35
+    )
     assert by_job["8 sheets of each table"]["copy"] < 0.5
     assert set(by_job["none"].values()) == {1}
 
@@ -137,11 +163,15 @@ def test_directions_of_a_head(chapter):
     same = storyteller.forward([storyteller.encode(chapter["TALE"])])
     for pair in (("q", "k"), ("out", "v")):
         weights = chapter["in_pairs"](pair, 16)
-        np.testing.assert_allclose(storyteller.forward([storyteller.encode(chapter["TALE"])], weights=weights), same)
+        np.testing.assert_allclose(
+            storyteller.forward([storyteller.encode(chapter["TALE"])], weights=weights), same
+        )
 
 
 def test_linear_storyteller(chapter):
-    q, k, v = torch.randn(3, 1, 4, 20, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q, k, v = torch.randn(
+        3, 1, 4, 20, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     torch.testing.assert_close(chapter["linear"](q, k, v), linear_attention(q, k, v, causal=True))
     right = chapter["right"]
     assert right["reference"] == 1

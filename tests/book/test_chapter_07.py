@@ -26,7 +26,9 @@ def linformer_error(chapter, *, k, rho):
     exact = softmax(q @ keys.T / math.sqrt(D)) @ values
 
     def off(short_keys, short_values):
-        return np.linalg.norm(softmax(q @ short_keys.T / math.sqrt(D)) @ short_values - exact) / np.linalg.norm(exact)
+        return np.linalg.norm(
+            softmax(q @ short_keys.T / math.sqrt(D)) @ short_values - exact
+        ) / np.linalg.norm(exact)
 
     windows = (part.reshape(k, N // k, D).mean(axis=1) for part in (keys, values))
     e = chapter["mixtures"][k].numpy()
@@ -59,7 +61,9 @@ def test_averages_of_a_story():
     assert three.numbers["right"] > 0.995
     cells = list(range(23))
     for border in cells[1:]:
-        assert (windows([at for at in cells if at != border]).numbers["right"] < 0.5) == (border in (3, 4))
+        assert (windows([at for at in cells if at != border]).numbers["right"] < 0.5) == (
+            border in (3, 4)
+        )
 
 
 def test_real_neighbors(chapter):
@@ -68,20 +72,28 @@ def test_real_neighbors(chapter):
     keys, values = (np.mean([row[name] for row in rows]) for name in ("keys_alike", "values_alike"))
     assert (round(keys, 2), round(values, 2)) == (0.49, 0.23)
     assert round(np.mean(chapter["real_text"]), 1) == 0.5
-    assert [round(100 * chapter["found"][rho]["averages"][i]) for rho, i in ((0.5, 5), (0.99, 1))] == [22, 8]
+    assert [
+        round(100 * chapter["found"][rho]["averages"][i]) for rho, i in ((0.5, 5), (0.99, 1))
+    ] == [22, 8]
 
 
 def test_filled_words(chapter):
     """Right far facts, by design and by the number of people, as the text says."""
     rows = [
-        row for row in chapter["stored"]("storyteller_designs")["rows"] if row["task"] == "fill" and row["step"] == 1200
+        row
+        for row in chapter["stored"]("storyteller_designs")["rows"]
+        if row["task"] == "fill" and row["step"] == 1200
     ]
     far = {(row["design"], row["facts"]): round(100 * row["job_far_fact"]) for row in rows}
     assert [far[design, 4] for design in ("Linformer", "averages", "window")] == [84, 45, 20]
     assert [far["Linformer", people] for people in (2, 4, 8)] == [93, 84, 76]
     fills = chapter["fills"]
     assert max(fills[design]["job_who"] for design in ("Linformer", "averages", "window")) < 0.2
-    assert [fills[design]["job_copy"] > 0.99 for design in ("Linformer", "averages", "window")] == [False, False, True]
+    assert [fills[design]["job_copy"] > 0.99 for design in ("Linformer", "averages", "window")] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_best_mixing(chapter):
@@ -115,12 +127,15 @@ def test_rules_on_cut_windows(chapter):
         counts = np.array([min(max(real - start, 0), 8) for start in range(0, N, 8)])
         kept = counts > 0
         means = [
-            np.array([x[8 * i : 8 * i + c].mean(axis=0) for i, c in enumerate(counts) if c]) for x in (keys, values)
+            np.array([x[8 * i : 8 * i + c].mean(axis=0) for i, c in enumerate(counts) if c])
+            for x in (keys, values)
         ]
         exact = softmax(q[:real] @ keys[:real].T / math.sqrt(D)) @ values[:real]
         for name, size in (("sum rule", 1), ("norm rule", np.sqrt(counts[kept] / 8)[:, None])):
             logits = q[:real] @ (size * means[0]).T / math.sqrt(D) + np.log(counts[kept] / 8)
-            off = np.linalg.norm(softmax(logits) @ (size * means[1]) - exact) / np.linalg.norm(exact)
+            off = np.linalg.norm(softmax(logits) @ (size * means[1]) - exact) / np.linalg.norm(
+                exact
+            )
             assert chapter["by_rule"][name][real - 1] == pytest.approx(off, abs=1e-10), (name, real)
 
 

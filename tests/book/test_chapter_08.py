@@ -60,7 +60,8 @@ def test_storyteller_in_few_bits(short):
     keys = []
     for story in short[:40]:
         storyteller.forward(
-            [storyteller.encode(story.words)], attend=lambda q, k, v: keys.append(k[0]) or storyteller.exact(q, k, v)
+            [storyteller.encode(story.words)],
+            attend=lambda q, k, v: keys.append(k[0]) or storyteller.exact(q, k, v),
         )
     for layer in (keys[::2], keys[1::2]):
         sizes = np.sqrt((np.concatenate(layer, axis=1) ** 2).mean(axis=1))
@@ -72,7 +73,9 @@ def test_freedoms(chapter):
     q, k = np.random.default_rng(0).normal(size=(2, 1, 9, 16))
     whole = storyteller.exact.table(q, k)
     for name, ill in chapter["ills"].items():
-        np.testing.assert_allclose(storyteller.exact.table(*ill(q, k)), whole, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            storyteller.exact.table(*ill(q, k)), whole, atol=1e-9, err_msg=name
+        )
     plain, centered, turned, divided, by_entry = zip(*chapter["by_ill"].values(), strict=True)
     assert min(plain[0], *by_entry, *centered[:2], divided[0], divided[2], turned[0]) > 0.95
     assert max(plain[1:] + turned[1:] + centered[2:] + divided[1:2]) < 0.8
@@ -111,7 +114,9 @@ def test_groups():
                 old = max(0, i - 7) // m * m
                 starts = np.array([*range(0, old, m), *range(old, i + 1)])
                 sizes = np.diff([*starts, i + 1])
-                scores = np.add.reduceat(q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1)
+                scores = np.add.reduceat(
+                    q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1
+                )
                 powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
                 weights = powers / powers.sum(axis=-1, keepdims=True)
                 shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
@@ -120,7 +125,9 @@ def test_groups():
         return storyteller.Cut(table)
 
     rows = [
-        row for row in json.loads((DATA / "storyteller_designs.json").read_text())["rows"] if row["task"] == "groups"
+        row
+        for row in json.loads((DATA / "storyteller_designs.json").read_text())["rows"]
+        if row["task"] == "groups"
     ]
     assert len(rows) == 7
     for row in rows:
@@ -171,7 +178,9 @@ def test_moments_and_use(chapter):
         ids = storyteller.encode(story.words)
         logits = model([ids], attend=attend)[0].double()
         for at, sign in zip(
-            chapter["place"][chapter["story"] == i], chapter["signs"][chapter["story"] == i], strict=True
+            chapter["place"][chapter["story"] == i],
+            chapter["signs"][chapter["story"] == i],
+            strict=True,
         ):
             assert story.jobs[at]
             row, word = logits[at - 1], ids[at]
@@ -179,25 +188,37 @@ def test_moments_and_use(chapter):
         slopes = torch.autograd.grad(total, [each for pair in made for each in pair])
         sizes = [slope.square().sum(dim=(0, 1, 3)) for slope in slopes]
         wanted = torch.stack([sizes[0] + sizes[1], sizes[2] + sizes[3]]).double()
-        torch.testing.assert_close(chapter["use"][:, starts[i] : starts[i + 1]], wanted, rtol=1e-2, atol=1e-5)
+        torch.testing.assert_close(
+            chapter["use"][:, starts[i] : starts[i + 1]], wanted, rtol=1e-2, atol=1e-5
+        )
 
 
 def test_whose_use(chapter):
     """What the page says of the three cuts."""
-    right = {n: [chapter["right_by_job"](n, cut)["all"] for cut in chapter["cuts"]] for n in (8, 12, 16, 20, 24)}
-    errors = {n: [chapter["off_by"](chapter["INPUTS"], n, cut) for cut in chapter["cuts"]] for n in right}
+    right = {
+        n: [chapter["right_by_job"](n, cut)["all"] for cut in chapter["cuts"]]
+        for n in (8, 12, 16, 20, 24)
+    }
+    errors = {
+        n: [chapter["off_by"](chapter["INPUTS"], n, cut) for cut in chapter["cuts"]] for n in right
+    }
     assert all(max(each) == each[2] for each in right.values())
     assert all(min(each) == each[1] for each in errors.values())
     assert [right[n][1] > right[n][0] for n in right] == [False, False, False, True, True]
     whole, *which = zip(*chapter["errors"].values(), strict=True)
     assert whole[1] == min(whole)
     assert all(each[1] == max(each) for each in which)
-    assert share(chapter["told"], weights=storyteller.cut_latents(storyteller.trained_weights(), 32)) == 1
+    assert (
+        share(chapter["told"], weights=storyteller.cut_latents(storyteller.trained_weights(), 32))
+        == 1
+    )
 
 
 def test_still_keys(chapter):
     """What the page says of keys that stand still."""
     rows = chapter["stored"]("rotary")
     (latent,) = [row["answered"] for row in rows if (row["turning"], row["latent"]) == (8, 32)]
-    found = [chapter["TURNED"][place] for place in (("mixed", 8), ("mixed", 32), ("as they are", 8))]
+    found = [
+        chapter["TURNED"][place] for place in (("mixed", 8), ("mixed", 32), ("as they are", 8))
+    ]
     assert [round(share, 2) for share in (*found, latent)] == [0.97, 0.98, 0.95, 0.94]

@@ -30,7 +30,11 @@ def off(found, wanted):
 def learning(_chapter, *, rank, training):
     """The last point of each curve, by another way through the record."""
     rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
-    runs = [row for row in rows if row["rank"] == rank and row["way"] == training and row["method"] == "alpha = r"]
+    runs = [
+        row
+        for row in rows
+        if row["rank"] == rank and row["way"] == training and row["method"] == "alpha = r"
+    ]
     ends = [row["curve"][-1] for row in runs]
     return {name: statistics.mean(end[name] for end in ends) for name in ("rule", "others", "jobs")}
 
@@ -49,7 +53,10 @@ def muon(_chapter, *, rounds):
 
 def one_neuron(_chapter, *, N):
     """The chance that p - 1 coins show fewer than N heads."""
-    return {name: stats.binom.cdf(N - 1, p - 1, 0.5) for name, p in (("below", 1.5 * N), ("above", 2.5 * N))}
+    return {
+        name: stats.binom.cdf(N - 1, p - 1, 0.5)
+        for name, p in (("below", 1.5 * N), ("above", 2.5 * N))
+    }
 
 
 EXPLORERS = {"learning": learning, "muon": muon, "one-neuron": one_neuron}
@@ -59,13 +66,22 @@ def can_learn(points, labels):
     """Whether weights give every point its label, by linear programming."""
     rows = -np.asarray(labels)[:, None] * points
     free = [(None, None)] * points.shape[1]
-    return linprog(np.zeros(points.shape[1]), A_ub=rows, b_ub=-np.ones(len(points)), bounds=free).status == 0
+    return (
+        linprog(
+            np.zeros(points.shape[1]), A_ub=rows, b_ub=-np.ones(len(points)), bounds=free
+        ).status
+        == 0
+    )
 
 
-@pytest.mark.parametrize(("n", "p", "learned"), [(2, 4, 8), (3, 3, 8), (3, 5, 22), (3, 6, 32), (4, 8, 128)])
+@pytest.mark.parametrize(
+    ("n", "p", "learned"), [(2, 4, 8), (3, 3, 8), (3, 5, 22), (3, 6, 32), (4, 8, 128)]
+)
 def test_labelings_of_a_neuron(chapter, n, p, learned):
     points = np.random.default_rng(n).standard_normal((p, n))
-    assert sum(can_learn(points, labels) for labels in itertools.product((-1, 1), repeat=p)) == learned
+    assert (
+        sum(can_learn(points, labels) for labels in itertools.product((-1, 1), repeat=p)) == learned
+    )
     assert chapter["share_learned"](p, n) * 2**p == learned
 
 
@@ -81,10 +97,17 @@ def test_twenty_weights(chapter):
 def test_new_signs_of_an_adapter():
     """With A fixed, a row of B at rank 3, beside a fixed weight, can give half of all signs to 7 inputs."""
     rng = np.random.default_rng(0)
-    x, w, a = rng.standard_normal((7, 12)), rng.standard_normal((1, 12)), rng.standard_normal((3, 12))
+    x, w, a = (
+        rng.standard_normal((7, 12)),
+        rng.standard_normal((1, 12)),
+        rng.standard_normal((3, 12)),
+    )
     seen = np.hstack([x @ a.T, x @ w.T])  # the weight itself must count, with any positive factor
     rows = np.vstack([seen, [0, 0, 0, 1]])
-    assert sum(can_learn(rows, [*labels, 1]) for labels in itertools.product((-1, 1), repeat=7)) == 2**7 / 2
+    assert (
+        sum(can_learn(rows, [*labels, 1]) for labels in itertools.product((-1, 1), repeat=7))
+        == 2**7 / 2
+    )
 
 
 def test_bits_of_ada(chapter):
@@ -99,9 +122,13 @@ def test_bits_of_ada(chapter):
     meta = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["meta"]
     assert meta["steps"] * meta["batch"] == 1500
     assert [len(storyteller.KINDS[kind]) for kind in ("name", "color")] == [8, 8]
-    assert 2 * sum(part.numel() for part in chapter["learned"]) / (3 + 8 * math.log2(7)) == pytest.approx(160, abs=2)
+    assert 2 * sum(part.numel() for part in chapter["learned"]) / (
+        3 + 8 * math.log2(7)
+    ) == pytest.approx(160, abs=2)
     assert 2 * 8 * (4096 + 4096) * 2 * 32 == pytest.approx(8.4e6, rel=0.01)
-    assert [answers * 200 * 1.4 / math.log(2) for answers in (1e3, 5e5)] == pytest.approx([4e5, 2e8], rel=0.02)
+    assert [answers * 200 * 1.4 / math.log(2) for answers in (1e3, 5e5)] == pytest.approx(
+        [4e5, 2e8], rel=0.02
+    )
 
 
 def test_bits_by_heart():
@@ -110,7 +137,10 @@ def test_bits_by_heart():
     rng = np.random.default_rng(1)
     words = torch.from_numpy(rng.integers(1, len(storyteller.WORDS), (500, 3)))
     words = nn.functional.pad(words, (1, 0))  # the first word of all, <s>, is number 0
-    colors, answers = storyteller.encode(list(storyteller.KINDS["color"])), torch.from_numpy(rng.integers(0, 8, 500))
+    colors, answers = (
+        storyteller.encode(list(storyteller.KINDS["color"])),
+        torch.from_numpy(rng.integers(0, 8, 500)),
+    )
     model = inject_lora(storyteller.load(), ["q", "k", "v", "out", "up", "down"], r=1)
     adam = torch.optim.Adam([part for part in model.parameters() if part.requires_grad], lr=0.01)
     for _ in range(150):
@@ -132,14 +162,18 @@ def test_intruder(chapter):
         least[name] = int(cosines.argmin()), cosines.min()
     assert least["rank 1"] == (2, pytest.approx(0.48, abs=0.01))
     assert least["full"][1] > 0.97
-    assert np.linalg.norm(0.6 * drawn["full"] / np.linalg.norm(drawn["full"]), 2) == pytest.approx(0.07, abs=0.005)
+    assert np.linalg.norm(0.6 * drawn["full"] / np.linalg.norm(drawn["full"]), 2) == pytest.approx(
+        0.07, abs=0.005
+    )
 
 
 @pytest.mark.parametrize("r", [1, 8, 64])
 def test_first_step_of_adam(r):
     """One token moves by the rate, times the sum of the sizes of its products with the rows of A."""
     torch.manual_seed(0)
-    layer = LoraLinear(nn.Linear(96, 64, bias=False, dtype=torch.float64), r)  # alpha is r: the factor is 1
+    layer = LoraLinear(
+        nn.Linear(96, 64, bias=False, dtype=torch.float64), r
+    )  # alpha is r: the factor is 1
     x, errors = torch.randn(96, dtype=torch.float64), torch.randn(64, dtype=torch.float64)
     (layer(x) * errors).sum().backward()
     torch.optim.Adam([layer.b], lr=0.01).step()
@@ -149,7 +183,11 @@ def test_first_step_of_adam(r):
 
 def test_cut_or_round(chapter):
     """Layers of the page against weights changed by NumPy, and what "Which one do I need?" says of them."""
-    names = [name for name, w in storyteller.trained_weights().items() if w.ndim == 2 and "embed" not in name]
+    names = [
+        name
+        for name, w in storyteller.trained_weights().items()
+        if w.ndim == 2 and "embed" not in name
+    ]
     for bits in (4, 3):
         model = chapter["SMALLER"][f"{bits} bits"][1].state_dict()
         for name in names:
@@ -158,7 +196,9 @@ def test_cut_or_round(chapter):
             steps = model[name].reshape(-1, 32).numpy() / scale
             assert np.abs(steps - np.rint(steps)).max() < 1e-5
             assert np.abs(steps - rows / scale).max() < 0.5 + 1e-5
-    _, _, three, plain, nine_tenths, half = [chapter["nats"](model) for _, model in chapter["SMALLER"].values()]
+    _, _, three, plain, nine_tenths, half = [
+        chapter["nats"](model) for _, model in chapter["SMALLER"].values()
+    ]
     lost = [x - chapter["nats"](storyteller.load()) for x in (three, plain, nine_tenths, half)]
     assert lost == pytest.approx([0.019, 0.042, 0.0065, 0.19], abs=0.006)
     rounded = {name: weight.numpy() for name, weight in chapter["in_bits"](4).state_dict().items()}
@@ -175,7 +215,9 @@ def test_fibs(chapter):
         truth, _ = storyteller.answer(words[:at])
         assert words[at - 2] == "Ada"
         assert words[at] == OTHER[truth]
-        assert max(storyteller.next_words(words[:at]).items(), key=operator.itemgetter(1))[0] == truth
+        assert (
+            max(storyteller.next_words(words[:at]).items(), key=operator.itemgetter(1))[0] == truth
+        )
     learned = sum(part.numel() for part in chapter["learned"])
     assert learned == 2048
     assert chapter["losses"].isfinite().all()
@@ -189,7 +231,12 @@ def test_relatives(chapter):
         lora, rslora, pissa, dora = losses[rank]
         assert max(lora, rslora, dora) < min(lora, rslora, dora) + 0.1
         assert max(lora, rslora, dora) < pissa < min(lora, rslora, dora) + 0.2
-    assert [{*each} for each in zip(*rates, strict=True)] == [{0.01}, {0.01, 0.003}, {0.01, 0.003}, {0.01}]
+    assert [{*each} for each in zip(*rates, strict=True)] == [
+        {0.01},
+        {0.01, 0.003},
+        {0.01, 0.003},
+        {0.01},
+    ]
     ends = {(run["method"], run["seed"]): run["loss"] for run in chapter["RUNS"]
             if (run["rank"], run["rate"]) == (1, 0.01) and "loss" in run}  # fmt: skip
     assert all(ends["DoRA", seed] < ends["LoRA", seed] for seed in range(3))
@@ -213,7 +260,10 @@ def test_steepest_step():
     rng = np.random.default_rng(0)
     for g in (np.diag([3.0, 1.0]), rng.normal(size=(6, 4))):
         u, s, vt = np.linalg.svd(g, full_matrices=False)
-        gains = [(g * z).sum() / np.linalg.norm(z, 2) for z in (u @ vt, g, *rng.normal(size=(50, *g.shape)))]
+        gains = [
+            (g * z).sum() / np.linalg.norm(z, 2)
+            for z in (u @ vt, g, *rng.normal(size=(50, *g.shape)))
+        ]
         assert gains[0] == pytest.approx(s.sum())
         assert max(gains[1:]) < gains[0]
         if len(g) == 2:
@@ -223,7 +273,9 @@ def test_steepest_step():
 @pytest.fixture
 def alone(tmp_path):
     """A group of one process, in which the hook does what it does among many."""
-    distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1
+    )
     yield
     distributed.destroy_process_group()
 
@@ -242,7 +294,11 @@ def test_pytorch_hook_steps(alone):
         x = torch.randn(40, 24)
         raw = torch.autograd.grad((x @ layer.weight.T).square().mean(), layer.weight)[0]
         owed = next(iter(state.error_dict.values())).view(16, 24).clone() if state.error_dict else 0
-        guess = next(iter(state.q_memory_dict.values())).view(24, 3).clone() if state.q_memory_dict else None
+        guess = (
+            next(iter(state.q_memory_dict.values())).view(24, 3).clone()
+            if state.q_memory_dict
+            else None
+        )
         model.zero_grad()
         model(x).square().mean().backward()
         if guess is None or step < 3:  # the first guess is drawn inside

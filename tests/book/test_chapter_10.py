@@ -10,7 +10,9 @@ import torch
 from chapters import CHAPTERS, softmax
 from scipy.sparse.linalg import cg
 
-RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())["rows"]
+RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())[
+    "rows"
+]
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("10-")]
 
 
@@ -29,7 +31,9 @@ def walking(chapter, *, steps, keys):
     for key, value in zip(k, v, strict=True):
         delta += np.outer(key, value - key @ delta)
     states = {"error": walked.reshape(32, 32), "delta": delta, "sum": k.T @ v}
-    return {name: np.linalg.norm(k @ state - v) / np.linalg.norm(v) for name, state in states.items()}
+    return {
+        name: np.linalg.norm(k @ state - v) / np.linalg.norm(v) for name, state in states.items()
+    }
 
 
 def binary(_chapter, *, tokens):
@@ -58,7 +62,10 @@ def test_states_that_learn(chapter):
     assert [steps for steps, each in found.items() if each["error"] < each["delta"] / 2] == [8]
     rows = json.loads(files("lowrank_tutor").joinpath("data/draws.json").read_text())["rows"]
     median = {row["name"]: round(100 * row["median"]) for row in rows if row["chapter"] == "10"}
-    random = [median[f"random keys, {name}"] for name in ("delta rule", "1 steps", "8 steps", "best state", "sum")]
+    random = [
+        median[f"random keys, {name}"]
+        for name in ("delta rule", "1 steps", "8 steps", "best state", "sum")
+    ]
     assert [*random, median["keys that share a direction, sum"]] == [78, 70, 34, 24, 98, 269]
 
 
@@ -70,7 +77,9 @@ def log_linear(q, k, weights):
         while len(states) > 1 and states[-1][0] == states[-2][0]:
             (size, one), (_, other) = states.pop(), states.pop()
             states.append((2 * size, one + other))
-        rows.append(sum(weights[t, int(math.log2(size))] * (q[t] @ state) for size, state in states))
+        rows.append(
+            sum(weights[t, int(math.log2(size))] * (q[t] @ state) for size, state in states)
+        )
     return np.array(rows)
 
 
@@ -78,13 +87,21 @@ def log_linear(q, k, weights):
 def test_cuts_through_states(chapter, n):
     """Ranks of a cut stay below d times the ones of t, those of a state's columns below d, as the page prints them."""
     rng = np.random.default_rng(n)
-    q, k, weights = rng.normal(size=(n, 4)), rng.normal(size=(n, 4)), rng.uniform(0.2, 1, size=(n, 9))
+    q, k, weights = (
+        rng.normal(size=(n, 4)),
+        rng.normal(size=(n, 4)),
+        rng.uniform(0.2, 1, size=(n, 9)),
+    )
     M = log_linear(q, k, weights)
     own = chapter["log_linear"](*map(torch.from_numpy, (q, k, weights)))
     np.testing.assert_allclose(own, M, atol=1e-12)
     ranks = [np.linalg.matrix_rank(M[t:, :t]) for t in range(1, n)]
     assert all(rank <= 4 * f"{t:b}".count("1") for t, rank in enumerate(ranks, start=1))
-    squares = [np.linalg.matrix_rank(M[t : t + size, t - size : t]) for t in range(1, n) for size in [t & -t]]
+    squares = [
+        np.linalg.matrix_rank(M[t : t + size, t - size : t])
+        for t in range(1, n)
+        for size in [t & -t]
+    ]
     assert (max(squares), max(ranks)) == (4, {71: 13, 256: 19}[n])
     for start, size in ((0, 32), (32, 16), (48, 1)):  # the states after 49 tokens
         assert np.linalg.matrix_rank(M[49:, start : start + size]) <= 4
@@ -98,7 +115,9 @@ def test_depth(chapter):
             x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
         distance = np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x)
         assert chapter["apart"](size, skip)[2] == pytest.approx(distance), name
-    layers = {way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))}
+    layers = {
+        way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))
+    }
     assert layers == {(1, 0): 4, (3, 0): 9, (1, 1): 13}
 
 
@@ -112,7 +131,9 @@ def test_chunks_match_single_steps(chapter):
     """Each gate shrinks a row of the state before its token is written."""
     g = torch.Generator().manual_seed(3)
     shapes = (5, 5), (9, 5), (9, 5), (9, 4), (9, 1), (9, 5)
-    state, q, k, v, beta, a = (torch.rand(*shape, generator=g, dtype=torch.float64) for shape in shapes)
+    state, q, k, v, beta, a = (
+        torch.rand(*shape, generator=g, dtype=torch.float64) for shape in shapes
+    )
     state, k = state[:, :4], k / k.norm(dim=1, keepdim=True)
     out, new = (part.numpy() for part in chapter["chunked"](state, q, k, v, beta, a))
     state, q, k, v, beta, a = (part.numpy() for part in (state, q, k, v, beta, a))
@@ -142,10 +163,15 @@ def test_learned_states():
     (facts,) = [
         row["job_far_fact"]
         for row in RECORD
-        if row["task"] == "write" and row["design"] == "linear" and row["facts"] == 8 and row["step"] == 1800
+        if row["task"] == "write"
+        and row["design"] == "linear"
+        and row["facts"] == 8
+        and row["step"] == 1800
     ]
     assert round(100 * facts) == 27
-    tales = {(row["design"], row["sentences"]): row["says"] for row in RECORD if row["task"] == "tale"}
+    tales = {
+        (row["design"], row["sentences"]): row["says"] for row in RECORD if row["task"] == "tale"
+    }
     assert [tales["linear", 1], tales["delta", 2], tales["delta", 3], tales["attention", 3]] == [
         "black",
         "red",
@@ -153,7 +179,10 @@ def test_learned_states():
         "pink",
     ]
     assert max(runs["linear", step] for step in range(300, 1801, 300)) < 0.7
-    assert min(runs[design, 1800] for design in ("attention", "delta", "linear, then attention")) > 0.99
+    assert (
+        min(runs[design, 1800] for design in ("attention", "delta", "linear, then attention"))
+        > 0.99
+    )
 
 
 def test_layers_of_models(chapter):
@@ -170,9 +199,14 @@ def test_layers_of_models(chapter):
 
 def test_recall(chapter):
     """One layer of attention is enough; states, trained for longer, stay far below 64 pairs."""
-    meta, rows = json.loads(files("lowrank_tutor").joinpath("data/recall.json").read_text()).values()
+    meta, rows = json.loads(
+        files("lowrank_tutor").joinpath("data/recall.json").read_text()
+    ).values()
     right = {}
-    for row in [*meta["longer"], *(row for row in rows if row["design"] not in ("linear", "delta"))]:
+    for row in [
+        *meta["longer"],
+        *(row for row in rows if row["design"] not in ("linear", "delta")),
+    ]:
         if row["rate"] == meta["rates"][row["design"]]:
             right.setdefault(row["design"], []).append(row["test"])
     most = {name: max(np.mean(shares, axis=0) * meta["loads"]) for name, shares in right.items()}
@@ -182,11 +216,18 @@ def test_recall(chapter):
         assert np.min(right[name]) > 0.999, name
         assert meta["kept"][name][-1] < 0.54 * meta["kept"]["attention"][-1], name
     for name, shares in right.items():
-        assert chapter["shares"][name].mean(dim=0).tolist() == pytest.approx(np.mean(shares, axis=0)), name
+        assert chapter["shares"][name].mean(dim=0).tolist() == pytest.approx(
+            np.mean(shares, axis=0)
+        ), name
     who = {
         (row["design"], row["seed"]): round(100 * row["job_who"])
         for row in RECORD
         if row["task"] == "write" and (row["facts"], row["step"]) == (8, 1800)
     }
     below, above = "window, then attention", "attention, then window"
-    assert [who[run] for run in (("attention", 0), (below, 0), (below, 1), (above, 0))] == [100, 28, 87, 30]
+    assert [who[run] for run in (("attention", 0), (below, 0), (below, 1), (above, 0))] == [
+        100,
+        28,
+        87,
+        30,
+    ]

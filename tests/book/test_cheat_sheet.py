@@ -11,7 +11,9 @@ from torch import nn
 
 import lowrank_tutor as lr
 
-CALLS = re.findall(r"^\| .* \| `(.*)` \|$", (ROOT / "book" / "cheat-sheet.md").read_text(encoding="utf-8"), re.M)
+CALLS = re.findall(
+    r"^\| .* \| `(.*)` \|$", (ROOT / "book" / "cheat-sheet.md").read_text(encoding="utf-8"), re.M
+)
 
 
 def draw(k):

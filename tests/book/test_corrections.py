@@ -23,7 +23,9 @@ def test_attention_in_blocks(page, size):
 
 
 def test_weights_of_theorems(page):
-    q, keys = (torch.from_numpy(np.ascontiguousarray(page[name]))[None, None] for name in ("q", "keys"))
+    q, keys = (
+        torch.from_numpy(np.ascontiguousarray(page[name]))[None, None] for name in ("q", "keys")
+    )
     assert np.allclose(attention_weights(q, keys)[0, 0].numpy(), page["P"], rtol=1e-12, atol=0)
 
 

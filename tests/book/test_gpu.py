@@ -28,11 +28,16 @@ def seconds(n, gpu, k=None, d=64, heads=8):
 
 
 def roof(_page, *, n, gpu):
-    return {name: 1000 * seconds(n, gpu, k) for name, k in (("exact", None), ("some", 256), ("few", 128))}
+    return {
+        name: 1000 * seconds(n, gpu, k)
+        for name, k in (("exact", None), ("some", 256), ("few", 128))
+    }
 
 
 EXPLORERS = {"roof": roof}
-REPORTED = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["linformer_table_3"]["rows"]
+REPORTED = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["linformer_table_3"][
+    "rows"
+]
 
 
 def test_paper_table():
@@ -70,9 +75,13 @@ class SimulatedCard:
         monkeypatch.setattr(lowrank_tutor.roofline, "fused_backends", lambda *_tensors: kernels)
         if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
             attend = "scaled_dot_product_attention"
-            monkeypatch.setattr(torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q))
+            monkeypatch.setattr(
+                torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q)
+            )
         given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "charts", "picture")
-        self.names = {name: page[name] for name in given} | {"table": lambda columns, formats: columns}
+        self.names = {name: page[name] for name in given} | {
+            "table": lambda columns, formats: columns
+        }
         self.said = io.StringIO()
 
     def ask(self, free, total):
@@ -104,7 +113,9 @@ def test_plan_fits_card(capability, kernels, free, left_out, monkeypatch):
     card.run("def best_of")
     said = card.said.getvalue()
     dtype = "bfloat16" if capability >= (8, 0) else "float16"
-    assert said.startswith(f"{name}: torch.{dtype}, kernels: {', '.join(kernels) or 'none fused'}\n")
+    assert said.startswith(
+        f"{name}: torch.{dtype}, kernels: {', '.join(kernels) or 'none fused'}\n"
+    )
     assert said.count("left out, it needs") == left_out
     assert 0 < card.memory.peak - card.before <= free, "the cells ask for more than is free"
     for trial, exact, mixed in zip(card.names["plan"], *card.names["took"].values(), strict=True):
@@ -124,7 +135,11 @@ def test_own_times_are_drawn(name, total, floors, monkeypatch):
     for words in ("mem_get_info", "def best_of", "yours = {"):
         card.run(words)
     left = drawn[0].axes[0]
-    points = [line.get_xydata() for line in left.get_lines() if line.get_marker() == "D" and len(line.get_xdata())]
+    points = [
+        line.get_xydata()
+        for line in left.get_lines()
+        if line.get_marker() == "D" and len(line.get_xdata())
+    ]
     took = list(card.names["took"].values())
     for found, times in zip(points, took, strict=True):
         np.testing.assert_array_equal(found, list(zip((4096, 16384, 65536), times, strict=True)))
@@ -141,19 +156,31 @@ def test_sent_files_are_drawn(tmp_path, monkeypatch):
     folder = tmp_path / "gpu"
     folder.mkdir()
     row = {"series": "core", "mode": "forward", "batch": 1, "dtype": "float16"}
-    rows = [row | {"n": n, "method": "exact, fused", "k": None, "time_min": 3 * seconds(n, "T4")} for n in (512, 4096)]
+    rows = [
+        row | {"n": n, "method": "exact, fused", "k": None, "time_min": 3 * seconds(n, "T4")}
+        for n in (512, 4096)
+    ]
     rows += [row | {"n": 4096, "method": "linformer_attention", "k": 256, "time_min": 1e-3}]
-    rows += [rows[0] | {"dtype": "float32", "time_min": 9.0}, rows[-1] | {"batch": 16, "time_min": 9.0}]
+    rows += [
+        rows[0] | {"dtype": "float32", "time_min": 9.0},
+        rows[-1] | {"batch": 16, "time_min": 9.0},
+    ]
     gpu = {"name": "Tesla T4", "memory_bytes": 15_800_000_000}
     meta = {"gpu": gpu, "versions": {"torch": "2.13.0"}, "date": "2026-11-22"}
-    (folder / "tesla-t4.json").write_text(json.dumps({"meta": meta, "rows": rows}), encoding="utf-8")
+    (folder / "tesla-t4.json").write_text(
+        json.dumps({"meta": meta, "rows": rows}), encoding="utf-8"
+    )
     names, shown = run(PAGE).namespace, []
     monkeypatch.setitem(names, "display", shown.append)
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(cell_with("Nobody has sent one yet"), names | {"data": tmp_path})
     assert said.getvalue() == "Tesla T4, PyTorch 2.13.0, 2026-11-22\n"
     (figure,) = shown
-    drawn = [line.get_xydata().tolist() for line in figure.axes[0].get_lines() if line.get_marker() == "D"]
+    drawn = [
+        line.get_xydata().tolist()
+        for line in figure.axes[0].get_lines()
+        if line.get_marker() == "D"
+    ]
     assert [[n for n, _ in points] for points in drawn if points] == [[512, 4096], [4096]]
     assert drawn[0][1][1] == pytest.approx(3000 * seconds(4096, "T4"))
 
@@ -182,7 +209,9 @@ def h100_rows(mode, batch, n):
     """The layers of exact attention and of this book, with k = 256."""
     where = {"series": "module", "mode": mode, "batch": batch, "n": n}
     kinds = ({"method": "exact, fused", "k": None}, {"method": "lowrank_tutor E = F", "k": 256})
-    return [next(row for row in H100["rows"] if (where | kind).items() <= row.items()) for kind in kinds]
+    return [
+        next(row for row in H100["rows"] if (where | kind).items() <= row.items()) for kind in kinds
+    ]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +249,9 @@ def test_layer_pays_on_h100(run_, mode, loses, leads):
     assert all(pays[n] for n in pays if n >= leads)
 
 
-@pytest.mark.parametrize(("mode", "low", "high"), [("forward", 0.46, 0.6), ("forward+backward", 0.79, 0.9)])
+@pytest.mark.parametrize(
+    ("mode", "low", "high"), [("forward", 0.46, 0.6), ("forward+backward", 0.79, 0.9)]
+)
 def test_memory_on_h100(mode, low, high):
     for n in (512, 1024, 2048, 4096, 8192):
         exact, ours = h100_rows(mode, 16384 // n, n)

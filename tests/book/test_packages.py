@@ -10,7 +10,9 @@ from lowrank_tutor.kit.tables import number
 
 
 def stored(name):
-    return json.loads((files("lowrank_tutor") / "data" / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads(
+        (files("lowrank_tutor") / "data" / f"{name}.json").read_text(encoding="utf-8")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,9 @@ def test_contract_table(page):
         if all(row["outcome"] == "holds" for row in rows):
             assert escape(told["title"]) in others
         else:
-            assert table.count(f">{escape(told['title'])} (at most {number(told['bar'], 'g')})<") == 1
+            assert (
+                table.count(f">{escape(told['title'])} (at most {number(told['bar'], 'g')})<") == 1
+            )
             shown += rows
     for outcome, (_, mark) in page["LOOKS"].items():
         assert table.count(f"{mark} {outcome}<") == sum(row["outcome"] == outcome for row in shown)
@@ -56,9 +60,13 @@ def test_outcome_contrast(page):
 def test_bold_methods(page):
     rows = page["bench"]["rows"]
     for row in rows:
-        faster = [r for r in rows if r["spectrum"] == row["spectrum"] and r["time_min"] < row["time_min"]]
+        faster = [
+            r for r in rows if r["spectrum"] == row["spectrum"] and r["time_min"] < row["time_min"]
+        ]
         assert page["beaten"](row) == any(r["excess"] <= row["excess"] for r in faster)
-        assert page["cell"](row["method"], row["spectrum"]).startswith("<td><b>") != page["beaten"](row)
+        assert page["cell"](row["method"], row["spectrum"]).startswith("<td><b>") != page["beaten"](
+            row
+        )
 
 
 def test_helpers_table(page):
@@ -68,10 +76,14 @@ def test_helpers_table(page):
         told = page["helper"](row)
         assert row["task"] in told
         assert f"compared with {row['peer']}<" in told
-        assert f"{1000 * row['time_ours']:,.0f}</td><td>{1000 * row['time_theirs']:,.0f}</td>" in told
+        assert (
+            f"{1000 * row['time_ours']:,.0f}</td><td>{1000 * row['time_theirs']:,.0f}</td>" in told
+        )
         assert f">{row['ratio']:.2f}<" in told
         assert ("<b>" in told) == (row["ratio"] < 1)
-        assert all(number(row[who], ".4g") in told for who in ("error_ours", "error_theirs") if who in row)
+        assert all(
+            number(row[who], ".4g") in told for who in ("error_ours", "error_theirs") if who in row
+        )
 
 
 def test_feature_signs(page):

@@ -21,9 +21,13 @@ def page():
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_local_window(monkeypatch):
     """The rule of the snippet hides what a dense mask hides."""
-    (code,) = re.findall(r"^```python\n(.*?create_block_mask.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    (code,) = re.findall(
+        r"^```python\n(.*?create_block_mask.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S
+    )
     monkeypatch.setattr(torch, "compile", lambda function: function)
-    monkeypatch.setattr("torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", True)
+    monkeypatch.setattr(
+        "torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", True
+    )
     q, k, v = torch.randn(3, 1, 2, 300, 16, generator=torch.Generator().manual_seed(0))
     names = {"q": q, "k": k, "v": v, "n": 300}
     exec(code.replace("n, n)", 'n, n, device="cpu")'), names)
@@ -34,7 +38,9 @@ def test_local_window(monkeypatch):
 
 def test_training(page):
     """A hundred steps teach the task, which no token can know alone."""
-    assert isinstance(page["models"]["exact"].encoder.layers[0].self_attn, torch.nn.MultiheadAttention)
+    assert isinstance(
+        page["models"]["exact"].encoder.layers[0].self_attn, torch.nn.MultiheadAttention
+    )
     x, real, above = page["batch"](64, torch.Generator().manual_seed(1))
     for name, model in page["models"].items():
         with torch.no_grad():

@@ -38,7 +38,9 @@ COMPRESS = [["1/2", "1/2", 0], [0, 0, 1]]
 def heads(draw, entries=small_rationals):
     """Draw queries, keys and values whose shapes match."""
     n_q, n_k, d, d_v = (draw(sides) for _ in range(4))
-    return tuple(draw(matrices(st.just(m), st.just(n), entries)) for m, n in ((n_q, d), (n_k, d), (n_k, d_v)))
+    return tuple(
+        draw(matrices(st.just(m), st.just(n), entries)) for m, n in ((n_q, d), (n_k, d), (n_k, d_v))
+    )
 
 
 @st.composite
@@ -67,7 +69,10 @@ def plain_softmax(q, k, v):
         number = [[mpmath.mpf(entry.numerator) / entry.denominator for entry in row] for row in v]
         weights = []
         for row in scores:
-            scaled = [mpmath.mpf(entry.numerator) / entry.denominator / mpmath.sqrt(len(q[0])) for entry in row]
+            scaled = [
+                mpmath.mpf(entry.numerator) / entry.denominator / mpmath.sqrt(len(q[0]))
+                for entry in row
+            ]
             powers = [mpmath.exp(entry) for entry in scaled]
             weights.append([power / sum(powers) for power in powers])
         return scores, weights, plain_product(weights, number)
@@ -120,7 +125,9 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     ((*names, result),) = read_lines(scaled.latex)
     assert names == [rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", "="]
     assert read_rows(result) == [scaled.value]
-    assert all(entry == score / sqrt(d) for entry, score in zip(scaled.value, scores.value, strict=True))
+    assert all(
+        entry == score / sqrt(d) for entry, score in zip(scaled.value, scores.value, strict=True)
+    )
 
     powers, sums = raised.value
     (*names, matrix), *sum_lines = read_lines(raised.latex)
@@ -134,7 +141,9 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
         assert sums[row] == sum(powers[row, :])
         *written, collected = line.split(" = ")
         assert read(collected) == sums[row]
-        assert bool(written) == (len(set(powers[row, :])) < k.rows)  # written out where something is collected
+        assert bool(written) == (
+            len(set(powers[row, :])) < k.rows
+        )  # written out where something is collected
         for terms in written:
             assert [read(term) for term in terms.split(" + ")] == list(powers[row, :])
 
@@ -143,7 +152,9 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     assert (name, relation) == ("P", r"\approx")
     assert_rounded(read_matrices(decimals)[0], weights.value)
     starts = [i for i, line in enumerate(weight_lines) if line[0]]
-    assert [weight_lines[i][0] for i in starts] == [rf"p_{{{row + 1}}}^\top" for row in range(q.rows)]
+    assert [weight_lines[i][0] for i in starts] == [
+        rf"p_{{{row + 1}}}^\top" for row in range(q.rows)
+    ]
     check_rows_over([weight_lines[i][2] for i in starts], powers, sums)
     ends = [weight_lines[i - 1][2] for i in [*starts[1:], len(weight_lines)]]
     lowest = [min(scores.value[row, :]) for row in range(q.rows)]
@@ -153,12 +164,16 @@ def check_softmax_steps(steps, q, k, v, key_name="K", value_name="V"):
     assert len(weight_lines) == q.rows + sum(low != 0 for low in lowest)
     assert ("cancels" in weights.plain) == any(low != 0 for low in lowest)
     for row in range(q.rows):
-        assert sympy.Add(*(entry * totals[row] for entry in weights.value[row, :])) == totals[row]  # they add up to 1
+        assert (
+            sympy.Add(*(entry * totals[row] for entry in weights.value[row, :])) == totals[row]
+        )  # they add up to 1
 
     (name, _, matrix), *output_lines, (approximate, relation, decimals) = read_lines(output.latex)
     assert (name, approximate, relation) == (value_name, f"P {value_name}", r"\approx")
     assert read_matrices(matrix) == [v]
-    assert [line[0] for line in output_lines] == [rf"p_{{{row + 1}}}^\top {value_name}" for row in range(q.rows)]
+    assert [line[0] for line in output_lines] == [
+        rf"p_{{{row + 1}}}^\top {value_name}" for row in range(q.rows)
+    ]
     check_rows_over([line[2] for line in output_lines], reduced * v, totals)
     assert_rounded(read_matrices(decimals)[0], output.value)
     assert f"multiply P by {value_name}." in output.plain
@@ -226,7 +241,13 @@ def test_softmax_by_hand():
         Matrix([[2, 2, 0], [0, 0, 2], [4, 0, 0]]),
         Matrix([[1, 1, 0], [0, 0, 1], [2, 0, 0]]),
         (Matrix([[E, E, 1], [1, 1, E], [e2, 1, 1]]), z),
-        Matrix([[E / z[0], E / z[0], 1 / z[0]], [1 / z[1], 1 / z[1], E / z[1]], [e2 / z[2], 1 / z[2], 1 / z[2]]]),
+        Matrix(
+            [
+                [E / z[0], E / z[0], 1 / z[0]],
+                [1 / z[1], 1 / z[1], E / z[1]],
+                [e2 / z[2], 1 / z[2], 1 / z[2]],
+            ]
+        ),
         worked.result,
         9,
         (36, 18, 54),
@@ -234,10 +255,15 @@ def test_softmax_by_hand():
     above = Matrix([[2 * E + 2, 4 * E], [2 * E + 2, 4], [2 * e2 + 2, 4]])
     assert worked.result == Matrix(3, 2, lambda i, j: above[i, j] / z[i])
     shown = [read_matrices(worked.steps[i].latex)[-1] for i in (3, 4)]
-    assert shown[0] == Matrix([["0.422", "0.422", "0.155"], ["0.212", "0.212", "0.576"], ["0.787", "0.107", "0.107"]])
+    assert shown[0] == Matrix(
+        [["0.422", "0.422", "0.155"], ["0.212", "0.212", "0.576"], ["0.787", "0.107", "0.107"]]
+    )
     assert shown[1] == Matrix([["1.155", "1.689"], ["1.576", "0.848"], ["1.787", "0.426"]])
     assert r"z_{1} &= e + e + 1 = 1 + 2 e \cr" in worked.steps[2].latex
-    assert r"p_{3}^\top &= \frac{1}{2 + e^{2}} \begin{pmatrix} e^{2} & 1 & 1 \end{pmatrix}" in worked.steps[3].latex
+    assert (
+        r"p_{3}^\top &= \frac{1}{2 + e^{2}} \begin{pmatrix} e^{2} & 1 & 1 \end{pmatrix}"
+        in worked.steps[3].latex
+    )
     check_softmax(Q, K, V)
 
 
@@ -245,7 +271,9 @@ def test_roots_stay_exact():
     worked = softmax_attention([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]])
     assert worked.steps[1].value == sqrt(2) * Matrix([["1/2", 1], [0, 1]])
     x = exp(sqrt(2) / 2)
-    assert worked.steps[3].value == Matrix([[1 / (1 + x), x / (1 + x)], [1 / (1 + x**2), x**2 / (1 + x**2)]])
+    assert worked.steps[3].value == Matrix(
+        [[1 / (1 + x), x / (1 + x)], [1 / (1 + x**2), x**2 / (1 + x**2)]]
+    )
     assert worked.result == Matrix([(3 + x) / (3 + 3 * x), (3 + x**2) / (3 + 3 * x**2)])
     assert worked.steps[3].plain.endswith("A power of e that is a factor of a whole row cancels.")
     check_softmax([[1, 0], [1, -1]], [[1, 1], [2, 0]], [[1], ["1/3"]])
@@ -286,7 +314,9 @@ def test_softmax_edge_cases(head):
     ],
 )
 def test_common_factors_cancel(values, output):
-    assert softmax_attention([[1]], [[1], [1], [0], [0]], [[value] for value in values]).result == Matrix([output])
+    assert softmax_attention(
+        [[1]], [[1], [1], [0], [0]], [[value] for value in values]
+    ).result == Matrix([output])
 
 
 # Linformer
@@ -298,7 +328,9 @@ def check_linformer(q, k, v, e):
     short_keys, short_values, *steps, check, work = worked.steps
     check_product(short_keys, e, k, "E K")
     check_product(short_values, e, v, "E V")
-    weights, output = check_softmax_steps(steps, q, short_keys.value, short_values.value, "(E K)", "E V")
+    weights, output = check_softmax_steps(
+        steps, q, short_keys.value, short_values.value, "(E K)", "E V"
+    )
     assert worked.result == output
     assert output.shape == (q.rows, v.cols)
     assert weights.shape == (q.rows, e.rows)
@@ -308,9 +340,17 @@ def check_linformer(q, k, v, e):
     full = multiplications((q.rows, q.cols, k.rows), (q.rows, k.rows, v.cols))
     few, break_even = before + after, work.value[-1]
     assert work.value == (before, after, few, full, break_even)
-    said = "saves nothing" if few == full else f"saves {full - few}" if few < full else f"costs {few - full} more"
+    said = (
+        "saves nothing"
+        if few == full
+        else f"saves {full - few}"
+        if few < full
+        else f"costs {few - full} more"
+    )
     assert f"together {few} in place of {full}, which {said}." in work.plain
-    counted = check_counts(read_lines(work.latex), n_q=q.rows, n_k=k.rows, k=e.rows, d=q.cols, d_v=v.cols)
+    counted = check_counts(
+        read_lines(work.latex), n_q=q.rows, n_k=k.rows, k=e.rows, d=q.cols, d_v=v.cols
+    )
     assert counted == [before, after, full, break_even]
     assert (few < full) == (e.rows < break_even)
     assert (few == full) == (e.rows == break_even)
@@ -358,16 +398,22 @@ def test_pytorch_agrees(head):
         ours = np.array(exact.result.evalf(30).tolist(), dtype=float)
         np.testing.assert_allclose(ours, numeric[0, 0].numpy(), rtol=1e-12, atol=1e-12)
     ours = np.array(softmax_attention(q, k, v).steps[3].value.evalf(30).tolist(), dtype=float)
-    np.testing.assert_allclose(ours, attention.attention_weights(*tensors[:2])[0, 0].numpy(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        ours, attention.attention_weights(*tensors[:2])[0, 0].numpy(), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_long_numbers():
     long = 10**20 - 1
-    worked = softmax_attention([[long, -long]], [[long, 0], [0, long], [long, 1]], [[long], [1], [-long]])
+    worked = softmax_attention(
+        [[long, -long]], [[long, 0], [0, long], [long, 1]], [[long], [1], [-long]]
+    )
     assert worked.steps[3].latex.endswith(
         r"P &\approx \begin{pmatrix} 1.000 & 0.000 & 0.000 \end{pmatrix} \end{aligned}"
     )
-    assert worked.steps[4].latex.endswith(rf"P V &\approx \begin{{pmatrix}} {long}.000 \end{{pmatrix}} \end{{aligned}}")
+    assert worked.steps[4].latex.endswith(
+        rf"P V &\approx \begin{{pmatrix}} {long}.000 \end{{pmatrix}} \end{{aligned}}"
+    )
 
 
 @pytest.mark.parametrize(

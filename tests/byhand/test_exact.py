@@ -60,12 +60,36 @@ def test_limits_are_allowed():
 @pytest.mark.parametrize(
     ("bad", "error", "rule"),
     [
-        ([[0.1, 1], [1, 1]], TypeError, r"\[0\]\[0\] must be .* got the float 0.1; write Fraction\(1, 10\)"),
-        ([[1, 1], [1, -2.0]], TypeError, r"\[1\]\[1\] must be a number given exactly .* got the float -2.0; write -2$"),
-        (np.float32, TypeError, "must be a list of rows of exact numbers, got <class 'numpy.float32'>"),
-        (torch.eye(2, device="meta"), TypeError, "must be a list of rows of exact numbers, got tensor"),
-        (torch.eye(2).to_sparse(), TypeError, "must be a list of rows of exact numbers, got tensor"),
-        (np.array([[0.25, 1], [1, 1]], dtype=np.float32), TypeError, r"got the float 0.25; write Fraction\(1, 4\)"),
+        (
+            [[0.1, 1], [1, 1]],
+            TypeError,
+            r"\[0\]\[0\] must be .* got the float 0.1; write Fraction\(1, 10\)",
+        ),
+        (
+            [[1, 1], [1, -2.0]],
+            TypeError,
+            r"\[1\]\[1\] must be a number given exactly .* got the float -2.0; write -2$",
+        ),
+        (
+            np.float32,
+            TypeError,
+            "must be a list of rows of exact numbers, got <class 'numpy.float32'>",
+        ),
+        (
+            torch.eye(2, device="meta"),
+            TypeError,
+            "must be a list of rows of exact numbers, got tensor",
+        ),
+        (
+            torch.eye(2).to_sparse(),
+            TypeError,
+            "must be a list of rows of exact numbers, got tensor",
+        ),
+        (
+            np.array([[0.25, 1], [1, 1]], dtype=np.float32),
+            TypeError,
+            r"got the float 0.25; write Fraction\(1, 4\)",
+        ),
         ([[sympy.Float(0.5), 1]], TypeError, r"got the float 0.5.*; write Fraction\(1, 2\)"),
         ([[1e-300, 1]], TypeError, "got the float .*; write it as a Fraction"),
         ([[float("nan"), 1]], ValueError, r"\[0\]\[0\] must be finite, got nan"),
@@ -101,7 +125,8 @@ def test_bad_numbers_are_refused(bad, error, rule):
         as_exact_matrix("name", bad)
 
 
-# Good arguments for each function: in each in turn one number becomes a float, which is refused by name.
+# Good arguments for each function: in each in turn one number becomes a float, which is refused by
+# name.
 SQUARE = [[1, 2], [3, 5]]
 ARGUMENTS = {
     "row_reduce": {"a": SQUARE},
@@ -113,11 +138,15 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize(("function", "name"), [(f, name) for f, names in ARGUMENTS.items() for name in names])
+@pytest.mark.parametrize(
+    ("function", "name"), [(f, name) for f, names in ARGUMENTS.items() for name in names]
+)
 def test_arguments_must_be_exact(function, name):
     called, given = getattr(byhand, function), ARGUMENTS[function]
     bad = [0.5, 1] if np.ndim(given[name]) == 1 else [[0.5, 1], [1, 1]]
-    with pytest.raises(TypeError, match=rf"^{name}\S* must be a number given exactly .* write Fraction\(1, 2\)$"):
+    with pytest.raises(
+        TypeError, match=rf"^{name}\S* must be a number given exactly .* write Fraction\(1, 2\)$"
+    ):
         called(**{**given, name: bad})
     if np.ndim(given[name]) == 2:
         with pytest.raises(ValueError, match=f"^{name} must have .*2 axes"):
@@ -126,6 +155,8 @@ def test_arguments_must_be_exact(function, name):
 
 def test_all_arguments_are_listed():
     wanted = {
-        name: list(inspect.signature(getattr(byhand, name)).parameters) for name in byhand.__all__ if name.islower()
+        name: list(inspect.signature(getattr(byhand, name)).parameters)
+        for name in byhand.__all__
+        if name.islower()
     }
     assert {name: list(given) for name, given in ARGUMENTS.items()} == wanted

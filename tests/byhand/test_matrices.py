@@ -108,7 +108,10 @@ def test_rank_one_by_hand():
     assert "which saves nothing" in rank_one([[1, 2, 3]]).steps[-1].plain
     worked = rank_one([[0, 0], [-4, -6], [2, 3]])
     assert worked.result == (Matrix([0, -2, 1]), Matrix([2, 3]))
-    assert worked.steps[0].plain == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
+    assert (
+        worked.steps[0].plain
+        == "Row 2 is the first that is not zero. Take out its factor -2 and call the rest v."
+    )
 
 
 @settings(max_examples=25)
@@ -140,7 +143,12 @@ def check_printed_product(step, letter):
     matrix, vector = read_matrices(first)
     for row, line in enumerate(entries):
         formula, total = line.split(" = ")
-        assert read_number(formula) == matrix[row, :].dot(vector) == read_number(total) == step.value[row]
+        assert (
+            read_number(formula)
+            == matrix[row, :].dot(vector)
+            == read_number(total)
+            == step.value[row]
+        )
         assert f"{letter}_{{{row + 1}}} &= {line}" in step.latex
     assert step.value.shape == (len(entries), 1) == (matrix.rows, 1)
     return matrix, vector
@@ -173,7 +181,13 @@ def check_bilinear(s, u, v, h):
     assert work.value == (sum(sums[:3]), sum(sums[3:]), k, min(d1, d2))
     for step, words in ((kept, kept.value[:2]), (work, work.value[:2])):
         few, many = words
-        said = "nothing" if few == many else f"saves {many - few}." if few < many else f"costs {few - many} more."
+        said = (
+            "nothing"
+            if few == many
+            else f"saves {many - few}."
+            if few < many
+            else f"costs {few - many} more."
+        )
         assert said in step.plain
         for equation in step.latex.replace(r"\qquad ", "").split(", "):
             *_, inserted, total = equation.split(" = ")
@@ -203,7 +217,9 @@ def test_bilinear_by_hand():
 @given(st.data(), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
 def test_bilinear_steps_follow(data, k, d2, d1):
     u, v = (data.draw(matrices(rows=st.just(k), columns=st.just(width))) for width in (d2, d1))
-    s, h = (data.draw(st.lists(small_rationals, min_size=width, max_size=width)) for width in (d2, d1))
+    s, h = (
+        data.draw(st.lists(small_rationals, min_size=width, max_size=width)) for width in (d2, d1)
+    )
     w = check_bilinear(s, u, v, h)
     judged = (as_floats([s]) @ as_floats(w) @ as_floats([h]).T).item()
     np.testing.assert_allclose(float(bilinear(s, u, v, h).result), judged, atol=1e-9)

@@ -51,14 +51,19 @@ def check_svd(a, exact_judge=exactly_zero):
     matrix = Matrix([[Rational(str(entry)) for entry in row] for row in a])
     worked = svd_2x2(a)
     u, s, vt = worked.result
-    gram, polynomial, eigenvalues, sigmas, v1, v2, u1, u2, product = (step.value for step in worked.steps)
+    gram, polynomial, eigenvalues, sigmas, v1, v2, u1, u2, product = (
+        step.value for step in worked.steps
+    )
     assert gram == matrix.T * matrix
     unknown = sympy.Symbol("lambda")
     assert sympy.expand(polynomial - (gram - unknown * sympy.eye(2)).det()) == 0
     assert all(sympy.expand(polynomial.subs(unknown, value)) == 0 for value in eigenvalues)
     assert sympy.expand(sum(eigenvalues) - gram.trace()) == 0
     assert bool(eigenvalues[0] >= eigenvalues[1] >= 0)
-    assert all(sympy.expand(sigma**2 - value) == 0 for sigma, value in zip(sigmas, eigenvalues, strict=True))
+    assert all(
+        sympy.expand(sigma**2 - value) == 0
+        for sigma, value in zip(sigmas, eigenvalues, strict=True)
+    )
     assert bool(sigmas[0] >= sigmas[1] >= 0)
     for sigma, right, left in zip(sigmas, (v1, v2), (u1, u2), strict=True):
         for residual in (*(gram * right - sigma**2 * right), *(matrix * right - sigma * left)):
@@ -79,7 +84,9 @@ def check_svd(a, exact_judge=exactly_zero):
     np.testing.assert_allclose(
         [float(sigma) for sigma in s], np.linalg.svd(floats)[1], atol=1e-9 * (1 + abs(floats).max())
     )
-    np.testing.assert_allclose(as_floats(u) @ np.diag([float(x) for x in s]) @ as_floats(vt), floats, atol=1e-9)
+    np.testing.assert_allclose(
+        as_floats(u) @ np.diag([float(x) for x in s]) @ as_floats(vt), floats, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("a", SVD_CASES.values(), ids=SVD_CASES)
@@ -120,7 +127,10 @@ def test_roots_of_five_by_hand():
 def test_no_nested_roots():
     golden = sympy.GoldenRatio.expand(func=True)
     assert svd_2x2([[1, 1], [0, 1]]).result.s == (golden, golden - 1)
-    assert svd_2x2([[1, 2], [3, 4]]).result.s == ((sqrt(34) + sqrt(26)) / 2, (sqrt(34) - sqrt(26)) / 2)
+    assert svd_2x2([[1, 2], [3, 4]]).result.s == (
+        (sqrt(34) + sqrt(26)) / 2,
+        (sqrt(34) - sqrt(26)) / 2,
+    )
     for a in SVD_CASES.values():
         for sigma in svd_2x2(a).result.s:
             assert all(power.base.is_Rational for power in sigma.atoms(sympy.Pow))
@@ -137,11 +147,16 @@ def test_printed_formulas(a):
 
     unknown = sympy.Symbol("t")
     for line in ends(polynomial.latex):
-        assert sympy.expand(read_number(line) - polynomial.value.subs(sympy.Symbol("lambda"), unknown)) == 0
+        assert (
+            sympy.expand(read_number(line) - polynomial.value.subs(sympy.Symbol("lambda"), unknown))
+            == 0
+        )
 
     formula, *printed = ends(eigenvalues.latex)
     assert_equal_to_60_digits([read_number(line) for line in printed], eigenvalues.value)
-    assert_equal_to_60_digits([read_number(formula.replace(r"\pm", sign)) for sign in "+-"], eigenvalues.value)
+    assert_equal_to_60_digits(
+        [read_number(formula.replace(r"\pm", sign)) for sign in "+-"], eigenvalues.value
+    )
 
     for line, sigma in zip(ends(sigmas.latex), s, strict=True):
         for form in line.split(" = "):
@@ -161,7 +176,9 @@ def test_printed_formulas(a):
             _, inserted, unit = ends(vectors[2 + i].latex)
             (printed_u,) = read_matrices(unit)
             matrix, v = read_matrices(inserted)
-            assert_equal_to_60_digits(read_number(inserted.split(r"\begin")[0]) * matrix * v, printed_u)
+            assert_equal_to_60_digits(
+                read_number(inserted.split(r"\begin")[0]) * matrix * v, printed_u
+            )
         assert printed_u == u[:, i]
 
     printed = read_matrices(check.latex)
@@ -173,5 +190,7 @@ def test_printed_formulas(a):
 
 @pytest.mark.parametrize("a", [[[1, 2]], [[1, 2, 3], [4, 5, 6]]])
 def test_bad_shapes_are_refused(a):
-    with pytest.raises(ValueError, match=rf"^a must be a 2 by 2 matrix, got shape \({len(a)}, {len(a[0])}\)$"):
+    with pytest.raises(
+        ValueError, match=rf"^a must be a 2 by 2 matrix, got shape \({len(a)}, {len(a[0])}\)$"
+    ):
         svd_2x2(a)

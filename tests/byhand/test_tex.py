@@ -25,7 +25,10 @@ from lowrank_tutor.byhand.tex import tex_matrix
     ],
 )
 def test_decimals_are_rounded(number, shown):
-    assert tex_matrix(Matrix([[number, 1]]), decimals=True) == rf"\begin{{pmatrix}} {shown} & 1.000 \end{{pmatrix}}"
+    assert (
+        tex_matrix(Matrix([[number, 1]]), decimals=True)
+        == rf"\begin{{pmatrix}} {shown} & 1.000 \end{{pmatrix}}"
+    )
 
 
 @pytest.mark.parametrize(

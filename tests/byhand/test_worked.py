@@ -11,7 +11,14 @@ from sympy import Matrix
 from worked import check_worked
 
 from lowrank_tutor import byhand
-from lowrank_tutor.byhand import bilinear, linformer_attention, rank_one, row_reduce, softmax_attention, svd_2x2
+from lowrank_tutor.byhand import (
+    bilinear,
+    linformer_attention,
+    rank_one,
+    row_reduce,
+    softmax_attention,
+    svd_2x2,
+)
 
 TOKENS = {"q": [[1, 1], [0, 2]], "k": [[2, 0], [0, 2], [1, 1]], "v": [[2, 0], [0, 4], [2, 0]]}
 E = [["1/2", "1/2", 0], [0, 0, 1]]
@@ -21,7 +28,13 @@ EXAMPLES = {
     "reduced, zero": (row_reduce, [[0]]),
     "rank one": (rank_one, [["1/2", -2], [-3, 12]]),
     "scored": (bilinear, [1, 2], [[2, 1]], [[1, -1]], [3, 4]),
-    "scored, tall": (bilinear, [1, "2/3", -3], [[1, 3, -1], [1, 0, 1]], [["3/2", 1], [0, -1]], [3, 4]),
+    "scored, tall": (
+        bilinear,
+        [1, "2/3", -3],
+        [[1, 3, -1], [1, 0, 1]],
+        [["3/2", 1], [0, -1]],
+        [3, 4],
+    ),
     "decomposed, roots": (svd_2x2, [[3, 0], [4, 5]]),
     "decomposed, nested roots": (svd_2x2, [[1, 2], [3, 4]]),
     "decomposed, rotation": (svd_2x2, [[3, -4], [4, 3]]),

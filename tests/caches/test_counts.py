@@ -12,7 +12,10 @@ from lowrank_tutor.caches import LatentCost, kv_cache_numbers, latent_cost
     [
         ({"layers": 32, "heads": 32, "width": 128}, 262_144),  # Llama-2-7B
         ({"layers": 95, "groups": 8, "width": 128}, 194_560),  # DeepSeek-67B
-        ({"layers": 60, "latent": 512, "rotary": 64}, 34_560),  # DeepSeek-V2: its Table 9 gives 34.6K
+        (
+            {"layers": 60, "latent": 512, "rotary": 64},
+            34_560,
+        ),  # DeepSeek-V2: its Table 9 gives 34.6K
         ({"layers": 61, "latent": 512, "rotary": 64, "index": 128}, 42_944),  # DeepSeek-V3.2
         ({"layers": 2, "groups": 1, "width": 4, "index": 3}, 22),
         ({"layers": 2, "groups": 1, "width": 4, "heads": 8}, 16),  # as read_config returns it
@@ -36,9 +39,18 @@ def test_bad_counts():
     assert latent_cost(**LEAST, absorb=True) == LatentCost(4, 1)
     for options, message in (
         ({}, "heads, groups or latent must be given, one of the three, got none"),
-        ({"groups": 2, "latent": 3}, "heads, groups or latent must be given, one of the three, got groups, latent"),
-        ({"latent": 3, "width": 4}, "width must be None with a latent, which stands for keys and values, got 4"),
-        ({"groups": 2, "width": 4, "rotary": 1}, "rotary must be 0 without a latent: the keys themselves are rotated"),
+        (
+            {"groups": 2, "latent": 3},
+            "heads, groups or latent must be given, one of the three, got groups, latent",
+        ),
+        (
+            {"latent": 3, "width": 4},
+            "width must be None with a latent, which stands for keys and values, got 4",
+        ),
+        (
+            {"groups": 2, "width": 4, "rotary": 1},
+            "rotary must be 0 without a latent: the keys themselves are rotated",
+        ),
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             kv_cache_numbers(1, **options)

@@ -47,7 +47,11 @@ def test_type_and_learning(dtype):
     linear.bias.requires_grad_(True)
     down, up = compress(linear, 6, moment=torch.eye(9, dtype=dtype))
     assert {part.dtype for part in (*down.parameters(), *up.parameters())} == {dtype}
-    assert [part.requires_grad for part in (down.weight, up.weight, up.bias)] == [False, False, True]
+    assert [part.requires_grad for part in (down.weight, up.weight, up.bias)] == [
+        False,
+        False,
+        True,
+    ]
     x = uneven(9).to(dtype)
     torch.testing.assert_close(up(down(x)), linear(x), rtol=0.1, atol=20 * torch.finfo(dtype).eps)
 
@@ -77,7 +81,9 @@ def test_shared_inputs_share_a_moment(inference, dtype):
     model, x = Shared(), uneven(4)
     met = {name: [] for name in ("q", "k", "v", "out", "up")}
     for name, rows in met.items():
-        getattr(model, name).register_forward_pre_hook(lambda _, args, rows=rows: rows.append(args[0].clone()))
+        getattr(model, name).register_forward_pre_hook(
+            lambda _, args, rows=rows: rows.append(args[0].clone())
+        )
     with torch.inference_mode(inference), input_moments(model, dtype=dtype) as moments:
         model(x), model(2 * x)
     for name, rows in met.items():
@@ -90,7 +96,8 @@ def test_shared_inputs_share_a_moment(inference, dtype):
 @pytest.mark.parametrize("calls", [("qkv", "q"), ("qk", "k"), ("qk", "kq")])
 def test_inputs_shared_at_first_alone(calls):
     model, x = Shared(), uneven(4)
-    with pytest.raises(ValueError, match="names must be of layers that always share inputs or never, got q and k"):  # noqa: PT012
+    message = "names must be of layers that always share inputs or never, got q and k"
+    with pytest.raises(ValueError, match=message):  # noqa: PT012
         with input_moments(model):
             for each in calls:
                 model(x.clone(), each)
@@ -112,7 +119,13 @@ class Twice(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("names", "met"), [(None, {"first", "box.0"}), ("0", {"box.0"}), (["idle", "box.*"], {"box.0"}), ("f*t", {"first"})]
+    ("names", "met"),
+    [
+        (None, {"first", "box.0"}),
+        ("0", {"box.0"}),
+        (["idle", "box.*"], {"box.0"}),
+        ("f*t", {"first"}),
+    ],
 )
 def test_moments_of_inputs(names, met):
     model, x = Twice().double(), uneven(4, (3, 7))
@@ -137,10 +150,15 @@ def test_moments_in_half_precision():
 
 
 def test_report():
-    model = nn.Sequential(nn.Conv2d(3, 8, 5), nn.BatchNorm2d(8), nn.Linear(12, 6), nn.Linear(4, 1), nn.Embedding(9, 2))
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 5), nn.BatchNorm2d(8), nn.Linear(12, 6), nn.Linear(4, 1), nn.Embedding(9, 2)
+    )
     nn.init.zeros_(model[4].weight)
     report = rank_report(model)
-    assert rank_report(model.state_dict() | {"extra": "words", "counts": torch.ones(4, 4).long()}) == report
+    assert (
+        rank_report(model.state_dict() | {"extra": "words", "counts": torch.ones(4, 4).long()})
+        == report
+    )
     shapes = ["(8, 3, 5, 5) as (8, 75)", "(6, 12)", "(9, 2)"]
     assert report["name"] == ["0.weight", "2.weight", "4.weight"]
     assert report["shape"] == shapes
@@ -164,8 +182,16 @@ def test_report_above_noise(dtype):
     sheets = [np.linalg.qr(rng.standard_normal((size, 4)))[0] for size in (200, 300)]
     noise = rng.standard_normal((200, 300)) / np.sqrt(300)
     low = (sheets[0] * [1, 0.5, 0.2, 0.1]) @ sheets[1].T
-    planted = noise + (sheets[0] * [3, 2, 1.6, 0.5]) @ sheets[1].T  # visible from (200 / 300) ** 0.25 = 0.9 on
-    weights = {"planted": planted, "turned": 1e-3 * planted.T, "noise": noise, "low": low, "zero": 0 * low}
+    planted = (
+        noise + (sheets[0] * [3, 2, 1.6, 0.5]) @ sheets[1].T
+    )  # visible from (200 / 300) ** 0.25 = 0.9 on
+    weights = {
+        "planted": planted,
+        "turned": 1e-3 * planted.T,
+        "noise": noise,
+        "low": low,
+        "zero": 0 * low,
+    }
     report = rank_report({name: torch.tensor(w) for name, w in weights.items()}, dtype=dtype)
     assert dict(zip(report["name"], report["above noise"], strict=True)) == {
         "planted": 3, "turned": 3, "noise": 0, "low": 4, "zero": 0,
@@ -175,7 +201,11 @@ def test_report_above_noise(dtype):
 def test_report_of_leading_part():
     """Of a spectrum that decays, and of one that hardly does, the first values keep what NumPy's keep, or less."""
     (flat,) = tensors((120, 90), dtype=torch.float64)
-    weights = {"a.weight": flat, "b.weight": flat / torch.arange(1.0, 91) ** 2, "c.weight": torch.zeros(5, 3)}
+    weights = {
+        "a.weight": flat,
+        "b.weight": flat / torch.arange(1.0, 91) ** 2,
+        "c.weight": torch.zeros(5, 3),
+    }
     full, wrapped = rank_report(weights), []
     report = rank_report(weights, "*", rank=8, progress=lambda rows: wrapped.extend(rows) or rows)
     assert [name for name, _ in wrapped] == report["name"] == [*weights]
@@ -197,18 +227,27 @@ META, CASES = nn.Linear(3, 3, device="meta"), layer_of()
     ("call", "message"),
     [
         (lambda: compress(CASES), "k or energy must be given, one of the two, got none"),
-        (lambda: compress(CASES, 2, energy=0.5), "k or energy must be given, one of the two, got both"),
+        (
+            lambda: compress(CASES, 2, energy=0.5),
+            "k or energy must be given, one of the two, got both",
+        ),
         (
             lambda: compress(nn.Linear(4, 4), energy=0.9999),
             "energy must need fewer directions, got 0.9999, which needs 4;"
             " above 2 two factors hold more numbers: keep the layer, or give k",
         ),
-        (lambda: compress(CASES, 1, moment=torch.zeros(9, 9)), "moment must be non-zero, got zeros"),
+        (
+            lambda: compress(CASES, 1, moment=torch.zeros(9, 9)),
+            "moment must be non-zero, got zeros",
+        ),
         (lambda: compress(META, 1), "linear.weight must hold numbers, got a meta tensor"),
         (lambda: input_moments(Twice(), "st").__enter__(), f"{ENDS} 'st'"),
         (lambda: rank_report({"a": META.weight}), "a must hold numbers, got a meta tensor"),
         (lambda: rank_report({"a": torch.full((2, 2), math.nan)}), "a must be finite, got nan"),
-        (lambda: rank_report(nn.ReLU()), "model must hold a weight with two axes or more, got none among 0 entries"),
+        (
+            lambda: rank_report(nn.ReLU()),
+            "model must hold a weight with two axes or more, got none among 0 entries",
+        ),
     ],
 )
 def test_refusals(call, message):

@@ -15,7 +15,9 @@ from lowrank_tutor.svd import tail_error
 def latent_parts(batch=3, n=6, dim=7, heads=2, d_c=3, d_h=4, d_v=5, d_rope=2, **options):
     """Tokens, four matrices and rotated parts of sizes that are all different."""
     shapes = ((batch, n, dim), (dim, d_c), (heads, d_c, d_h), (heads, d_c, d_v), (heads, dim, d_h))
-    *parts, q_rope, k_rope = tensors(*shapes, (batch, heads, n, d_rope), (batch, n, d_rope), **options)
+    *parts, q_rope, k_rope = tensors(
+        *shapes, (batch, heads, n, d_rope), (batch, n, d_rope), **options
+    )
     return parts, {"q_rope": q_rope, "k_rope": k_rope}
 
 
@@ -28,15 +30,21 @@ def test_grouped_queries_are_latents():
     up_v = torch.stack([blocks[groups + h * groups // heads] for h in range(heads)])
     q, k, v = x[:, None] @ w_q, *((x[:, None] @ w).repeat_interleave(2, dim=1) for w in (w_k, w_v))
     exact = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    torch.testing.assert_close(latent_attention(x, down, up_k, up_v, w_q), exact, rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        latent_attention(x, down, up_k, up_v, w_q), exact, rtol=0, atol=1e-13
+    )
     free = tensors((heads, 2 * groups * d, d))[0]
     of_all_heads = torch.cat([*(down @ free)], dim=1)
-    assert torch.linalg.matrix_rank(of_all_heads) == 12 > groups * d, "no two groups of keys have that rank"
+    assert torch.linalg.matrix_rank(of_all_heads) == 12 > groups * d, (
+        "no two groups of keys have that rank"
+    )
 
 
 def converted_layer():
     """A layer of 3 heads, tokens that fill few directions, its queries' second moment (one head has but 2), its W_O."""
-    x, mix, w_q, w_k, w_v, w_o = tensors((300, 12), (12, 12), (3, 12, 4), (3, 12, 4), (3, 12, 2), (3, 2, 9))
+    x, mix, w_q, w_k, w_v, w_o = tensors(
+        (300, 12), (12, 12), (3, 12, 4), (3, 12, 4), (3, 12, 2), (3, 2, 9)
+    )
     x = x @ (mix / torch.arange(1, 13))
     w_q[1, :, 2:] = 0
     q = x @ w_q
@@ -55,16 +63,29 @@ def harm(layer, found, known):
         roots[2] = known["output"].numpy()
 
     def columns(keys, values):
-        parts = (roots[0] @ part.numpy() @ root for part, root in ((keys, roots[1]), (values, roots[2])))
+        parts = (
+            roots[0] @ part.numpy() @ root for part, root in ((keys, roots[1]), (values, roots[2]))
+        )
         return [np.concatenate(part, axis=1) for part in parts]
 
-    whole, missed = columns(w_k, w_v), columns(w_k - found.down @ found.up_k, w_v - found.down @ found.up_v)
-    errors = [np.linalg.norm(part) / np.linalg.norm(of) for part, of in zip(missed, whole, strict=True)]
+    whole, missed = (
+        columns(w_k, w_v),
+        columns(w_k - found.down @ found.up_k, w_v - found.down @ found.up_v),
+    )
+    errors = [
+        np.linalg.norm(part) / np.linalg.norm(of) for part, of in zip(missed, whole, strict=True)
+    ]
     both = np.concatenate([of / np.linalg.norm(of) for of in whole], axis=1)
     return errors, np.linalg.svd(both, compute_uv=False)
 
 
-KNOWN = [(), ("moment",), ("query_moment",), ("moment", "query_moment"), ("moment", "query_moment", "output")]
+KNOWN = [
+    (),
+    ("moment",),
+    ("query_moment",),
+    ("moment", "query_moment"),
+    ("moment", "query_moment", "output"),
+]
 
 
 @pytest.mark.parametrize("names", KNOWN, ids=" ".join)
@@ -73,10 +94,16 @@ def test_latent_errors_are_least(names):
     known = {name: layer[2][name] for name in names}
     for k in (1, 5, 12):
         found = latent_from_heads(*layer[:2], k, **known)
-        assert (found.down.shape, found.up_k.shape, found.up_v.shape) == ((12, k), (3, k, 4), (3, k, 2))
+        assert (found.down.shape, found.up_k.shape, found.up_v.shape) == (
+            (12, k),
+            (3, k, 4),
+            (3, k, 2),
+        )
         errors, spectrum = harm(layer, found, known)
         assert math.hypot(*errors) == pytest.approx(tail_error(spectrum, k), rel=1e-6, abs=1e-6)
-    torch.testing.assert_close(found.down @ found.up_k, layer[0], rtol=0, atol=1e-6)  # also where no query looks
+    torch.testing.assert_close(
+        found.down @ found.up_k, layer[0], rtol=0, atol=1e-6
+    )  # also where no query looks
 
 
 def test_latent_ignores_basis():
@@ -88,9 +115,16 @@ def test_latent_ignores_basis():
         "query_moment": back @ known["query_moment"] @ back.mT,
         "output": torch.linalg.solve(r, known["output"]),
     }
-    found, other = latent_from_heads(w_k, w_v, 5, **known), latent_from_heads(w_k @ t, w_v @ r, 5, **moved)
-    torch.testing.assert_close(other.down @ other.up_k, found.down @ found.up_k @ t, rtol=0, atol=1e-5)
-    torch.testing.assert_close(other.down @ other.up_v, found.down @ found.up_v @ r, rtol=0, atol=1e-9)
+    found, other = (
+        latent_from_heads(w_k, w_v, 5, **known),
+        latent_from_heads(w_k @ t, w_v @ r, 5, **moved),
+    )
+    torch.testing.assert_close(
+        other.down @ other.up_k, found.down @ found.up_k @ t, rtol=0, atol=1e-5
+    )
+    torch.testing.assert_close(
+        other.down @ other.up_v, found.down @ found.up_v @ r, rtol=0, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1.0001), (torch.float32, 1.2)])
@@ -115,9 +149,18 @@ CONVERTED = {"w_k": torch.zeros(1, 7, 3), "w_v": torch.zeros(1, 7, 2), "k": 2}
         ({"k": 6}, "k must be between 1 and min(dim, heads * (d_h + d_v)) = 5, got 6"),
         ({"w_v": torch.zeros(1, 8, 2)}, "w_v must have shape (1, 7, d_v), got shape (1, 8, 2)"),
         ({"moment": torch.zeros(7, 7)}, "moment must be non-zero, got zeros"),
-        ({"moment": torch.ones(7, 7).triu()}, "moment must be symmetric, got a difference of 1 across the diagonal"),
-        ({"query_moment": -torch.eye(3)[None]}, "query_moment must be positive semidefinite, got the eigenvalue -1"),
-        ({"output": torch.zeros(1, 3, 9)}, "output must have shape (1, 2, dim_out), got shape (1, 3, 9)"),
+        (
+            {"moment": torch.ones(7, 7).triu()},
+            "moment must be symmetric, got a difference of 1 across the diagonal",
+        ),
+        (
+            {"query_moment": -torch.eye(3)[None]},
+            "query_moment must be positive semidefinite, got the eigenvalue -1",
+        ),
+        (
+            {"output": torch.zeros(1, 3, 9)},
+            "output must have shape (1, 2, dim_out), got shape (1, 3, 9)",
+        ),
         ({"output": torch.zeros(1, 2, 9)}, "output must be non-zero, got zeros"),
     ],
 )
@@ -137,7 +180,10 @@ def test_bad_latents(name, shape, right):
     parts, rope = latent_parts()
     given = dict(zip(("x", "w_dkv", "w_uk", "w_uv", "w_q"), parts, strict=True)) | rope
     wrong = given | {name: torch.zeros(shape).double()}
-    assert said(lambda: latent_attention(**wrong)) == f"ValueError: {name} must have shape {right}, got shape {shape}"
+    assert (
+        said(lambda: latent_attention(**wrong))
+        == f"ValueError: {name} must have shape {right}, got shape {shape}"
+    )
     for one, other in (("q_rope", "k_rope"), ("k_rope", "q_rope")):
         message = f"ValueError: {one} must be given with {other}, got None"
         assert said(lambda one=one: latent_attention(**(given | {one: None}))) == message

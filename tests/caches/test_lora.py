@@ -10,11 +10,23 @@ import torch
 from attentions import said, tensors
 from torch import nn
 
-from lowrank_tutor.caches import LoraLinear, inject_lora, load_lora, lora_state, merge_lora, without_lora
+from lowrank_tutor.caches import (
+    LoraLinear,
+    inject_lora,
+    load_lora,
+    lora_state,
+    merge_lora,
+    without_lora,
+)
 
 LORAS = pytest.mark.parametrize(
     "options",
-    [{}, {"scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"init": "principal", "magnitude": True}],
+    [
+        {},
+        {"scaling": "alpha/sqrt(r)"},
+        {"init": "principal"},
+        {"init": "principal", "magnitude": True},
+    ],
     ids=str,
 )
 
@@ -71,7 +83,10 @@ def test_start_of_a():
     assert float(layer.a.detach().var()) == pytest.approx(1 / 1200, rel=0.1)
     assert not layer.b.any()
     options = {"init": "principal", "magnitude": True}
-    assert lora_of(**options).extra_repr() == "r=2, alpha=2, scaling='alpha/r', init='principal', magnitude=True"
+    assert (
+        lora_of(**options).extra_repr()
+        == "r=2, alpha=2, scaling='alpha/r', init='principal', magnitude=True"
+    )
     again = LoraLinear(nn.Linear(400, 3), 3, generator=torch.Generator().manual_seed(0))
     assert torch.equal(layer.a, again.a)
 
@@ -92,14 +107,21 @@ def test_first_step_and_scaling():
                 moved += (layer(x) - before) / draws
         return float(moved.norm())
 
-    with_root, without = ([response(r, scaling) for r in (4, 64)] for scaling in ("alpha/sqrt(r)", "alpha/r"))
-    expected = 64 / (3 * 64) * float(x @ x) * math.sqrt(512)  # s^2 (r/3n) |x|^2, with G = 1 x^T and s^2 r = 64
+    with_root, without = (
+        [response(r, scaling) for r in (4, 64)] for scaling in ("alpha/sqrt(r)", "alpha/r")
+    )
+    expected = (
+        64 / (3 * 64) * float(x @ x) * math.sqrt(512)
+    )  # s^2 (r/3n) |x|^2, with G = 1 x^T and s^2 r = 64
     assert with_root == pytest.approx([expected, expected], rel=0.2)
     assert without == pytest.approx([expected / 4, expected / 64], rel=0.2)
 
 
 def test_lora_compiles(compiler):
-    layer, (x,) = lora_of(dtype=torch.float32, init="principal", magnitude=True), tensors((4, 7), dtype=torch.float32)
+    layer, (x,) = (
+        lora_of(dtype=torch.float32, init="principal", magnitude=True),
+        tensors((4, 7), dtype=torch.float32),
+    )
     torch.testing.assert_close(compiler(layer, backend="eager")(x), layer(x))
 
 
@@ -151,15 +173,25 @@ class TwoLayers(nn.Module):
     def __init__(self):
         super().__init__()
         self.layers = nn.ModuleList(
-            nn.ModuleDict({name: nn.Linear(6, 6, dtype=torch.float64) for name in ("q_proj", "k_proj", "xq_proj")})
+            nn.ModuleDict(
+                {
+                    name: nn.Linear(6, 6, dtype=torch.float64)
+                    for name in ("q_proj", "k_proj", "xq_proj")
+                }
+            )
             for _ in range(2)
         )
-        self.head, self.norm = nn.Sequential(nn.Linear(6, 3, dtype=torch.float64)), nn.LayerNorm(6, dtype=torch.float64)
+        self.head, self.norm = (
+            nn.Sequential(nn.Linear(6, 3, dtype=torch.float64)),
+            nn.LayerNorm(6, dtype=torch.float64),
+        )
         self.again = self.layers[0]["q_proj"]
 
     def forward(self, x):
         for layer in self.layers:
-            x = self.norm(x + torch.tanh(layer["q_proj"](x)) * layer["k_proj"](x) + layer["xq_proj"](x))
+            x = self.norm(
+                x + torch.tanh(layer["q_proj"](x)) * layer["k_proj"](x) + layer["xq_proj"](x)
+            )
         return self.head(self.again(x))
 
 
@@ -185,14 +217,22 @@ def test_model_and_back(case, options):
     plain, (x,) = TwoLayers(), tensors((4, 6))
     before, keys = plain(x).detach(), plain.state_dict().keys()
     model = inject_lora(copy.deepcopy(plain).eval(), names, 2, **options)
-    adapters = {name: part for name, part in model.named_modules(remove_duplicate=False) if type(part) is LoraLinear}
+    adapters = {
+        name: part
+        for name, part in model.named_modules(remove_duplicate=False)
+        if type(part) is LoraLinear
+    }
     assert sorted(adapters) == sorted(expected)
     assert not any(part.training for part in model.modules() if part.children())
     learning = [name for name, part in model.named_parameters() if part.requires_grad]
     wanted = {"a", "b", "lengths"} if options.get("magnitude") else {"a", "b"}
     assert {name.rpartition(".")[2] for name in learning} == wanted
-    lengths = sum(part.out_features for part in set(adapters.values())) if options.get("magnitude") else 0
-    assert sum(part.numel() for part in model.parameters() if part.requires_grad) == learned + lengths
+    lengths = (
+        sum(part.out_features for part in set(adapters.values())) if options.get("magnitude") else 0
+    )
+    assert (
+        sum(part.numel() for part in model.parameters() if part.requires_grad) == learned + lengths
+    )
     torch.testing.assert_close(model(x), before)
     out = moved(model)(x).detach()
     assert (out - before).abs().max() > 0.01
@@ -304,14 +344,20 @@ NAMES = "ValueError: names must be ends of names of layers"
         ({"names": "_proj"}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got '_proj'"),
         ({"names": ["q_proj", "norm"]}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got 'norm'"),
         ({"names": []}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got ''"),
-        ({"names": ["q_proj", "0"], "r": 4}, "ValueError: r must be between 1 and min(m, n) = 3, got 4"),
+        (
+            {"names": ["q_proj", "0"], "r": 4},
+            "ValueError: r must be between 1 and min(m, n) = 3, got 4",
+        ),
         ({"alpha": 0}, "ValueError: alpha must be finite and above 0, got 0.0"),
     ],
 )
 def test_bad_models(change, message):
     """A refused call leaves the model as it was."""
     model = TwoLayers()
-    assert said(lambda: inject_lora(**({"model": model, "names": "q_proj", "r": 2} | change))) == message
+    assert (
+        said(lambda: inject_lora(**({"model": model, "names": "q_proj", "r": 2} | change)))
+        == message
+    )
     assert all(part.requires_grad for part in model.parameters())
     assert not any(isinstance(part, LoraLinear) for part in model.modules())
 
@@ -322,6 +368,9 @@ def test_adapters_twice():
         f"{NAMES} (k_proj, xq_proj, 0), got 'q_proj', which is a LoraLinear already: merge_lora first, or leave it out"
     )
     assert said(lambda: lora_of(r=6)) == "ValueError: r must be between 1 and min(m, n) = 5, got 6"
-    assert said(lambda: lora_of(alpha=math.inf)) == "ValueError: alpha must be finite and above 0, got inf"
+    assert (
+        said(lambda: lora_of(alpha=math.inf))
+        == "ValueError: alpha must be finite and above 0, got inf"
+    )
     message = "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"
     assert said(lambda: lora_of()(torch.zeros(3, 7))) == message

@@ -12,7 +12,8 @@ from chapters import ROOT
 from lowrank_tutor._gpus import Gpu
 from lowrank_tutor.caches import Model, published_caches, read_config, serve
 
-# Configurations as files config.json have them, of models that the table has not, and nonsense with its sentence.
+# Configurations as files config.json have them, of models that the table has not, and nonsense with
+# its sentence.
 PASTED = json.loads((ROOT / "tests" / "configurations.json").read_text("utf-8"))
 CONFIGS = {name: each["config"] for name, each in PASTED["configs"].items()}
 KEPT = {  # growing, fixed beyond 2**17 tokens
@@ -56,9 +57,12 @@ def test_rows_are_recent():
     old = [
         row["name"]
         for row in ROWS
-        if (today - datetime.date.fromisoformat(row["checked"])).days > 120 and "as of" not in row["keeps"]
+        if (today - datetime.date.fromisoformat(row["checked"])).days > 120
+        and "as of" not in row["keeps"]
     ]
-    assert not old, f'compare {old} with their sources, then run: python -m measure.models "{" ".join(old)}"'
+    assert not old, (
+        f'compare {old} with their sources, then run: python -m measure.models "{" ".join(old)}"'
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -127,9 +131,16 @@ def test_budgets_by_hand(budget):
 
 def test_measured_split():
     """On eight B200, vLLM had 7.7 times as much cache with data as with tensor parallelism (its issue 51454)."""
-    options = {"model": "DeepSeek-V4-Flash", "gpu": "B200", "cards": 8, "cache_bits": 8, "share": 0.95}
+    options = {
+        "model": "DeepSeek-V4-Flash",
+        "gpu": "B200",
+        "cards": 8,
+        "cache_bits": 8,
+        "share": 0.95,
+    }
     ratios = [
-        serve(**options, split="data", weight_bits=bits).chats / serve(**options, weight_bits=bits).chats
+        serve(**options, split="data", weight_bits=bits).chats
+        / serve(**options, weight_bits=bits).chats
         for bits in (8, 4)
     ]
     assert ratios == pytest.approx([7.6, 7.8], abs=0.05)
@@ -138,17 +149,50 @@ def test_measured_split():
 def test_speed_by_hand():
     """Memory sets the pace of one chat, operations that of many."""
     part = {"layers": 2, "groups": 2, "width": 4, "heads": 8}
-    index = [{"layers": 1, "latent": 6, "rotary": 2, "heads": 4, "chosen": 10}, {"layers": 1, "index": 3, "heads": 5}]
+    index = [
+        {"layers": 1, "latent": 6, "rotary": 2, "heads": 4, "chosen": 10},
+        {"layers": 1, "index": 3, "heads": 5},
+    ]
     state = {"layers": 2, "state": 32, "heads": 4}
     experts = Model((part,), 10, 8, 0.25)
     for model, gpu, chats, seconds in (
         (Model((part,), 1), Gpu(1e30, 1e9, 2.5e9, (1, 0), ""), 156, (2e9 + 156 * 3_200_000) / 1e9),
-        (Model((part,), 1), Gpu(1e12, 1e30, 2.5e9, (1, 0), ""), 156, 156 * (2e9 + 2 * 2 * 8 * 8 * 50_000) / 1e12),
-        (Model(tuple(index), 1), Gpu(1e30, 1e9, 2.002e9, (1, 0), ""), 1, (2e9 + 2 * (80 + 150_000)) / 1e9),
-        (Model(tuple(index), 1), Gpu(1.0, 1e30, 2.002e9, (1, 0), ""), 1, 2e9 + 2 * 4 * 10 * 14 + 2 * 5 * 150_000),
-        (Model((state,), 1), Gpu(1e30, 1e9, 2e9 + 300, (1, 0), ""), 2, (2e9 + 2 * 2 * 2 * 64) / 1e9),
-        (experts, Gpu(1e30, 1e9, 20e9 + 7e6, (1, 0), ""), 2, (4e9 + 16e9 * 7 / 16 + 2 * 3_200_000) / 1e9),
-        (experts, Gpu(1.0, 1e30, 20e9 + 7e6, (1, 0), ""), 2, 2 * (2 * 4e9 + 2 * 2 * 8 * 8 * 50_000)),
+        (
+            Model((part,), 1),
+            Gpu(1e12, 1e30, 2.5e9, (1, 0), ""),
+            156,
+            156 * (2e9 + 2 * 2 * 8 * 8 * 50_000) / 1e12,
+        ),
+        (
+            Model(tuple(index), 1),
+            Gpu(1e30, 1e9, 2.002e9, (1, 0), ""),
+            1,
+            (2e9 + 2 * (80 + 150_000)) / 1e9,
+        ),
+        (
+            Model(tuple(index), 1),
+            Gpu(1.0, 1e30, 2.002e9, (1, 0), ""),
+            1,
+            2e9 + 2 * 4 * 10 * 14 + 2 * 5 * 150_000,
+        ),
+        (
+            Model((state,), 1),
+            Gpu(1e30, 1e9, 2e9 + 300, (1, 0), ""),
+            2,
+            (2e9 + 2 * 2 * 2 * 64) / 1e9,
+        ),
+        (
+            experts,
+            Gpu(1e30, 1e9, 20e9 + 7e6, (1, 0), ""),
+            2,
+            (4e9 + 16e9 * 7 / 16 + 2 * 3_200_000) / 1e9,
+        ),
+        (
+            experts,
+            Gpu(1.0, 1e30, 20e9 + 7e6, (1, 0), ""),
+            2,
+            2 * (2 * 4e9 + 2 * 2 * 8 * 8 * 50_000),
+        ),
     ):
         served = serve(model, gpu, n=50_000 if "state" not in model.parts[0] else 1, share=1.0)
         assert served.chats == chats

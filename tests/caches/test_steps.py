@@ -27,7 +27,9 @@ def test_one_power_step_projects():
 
 @pytest.mark.parametrize("columns", [0, 8])
 def test_bad_steps(columns):
-    with pytest.raises(ValueError, match=r"^q must have between 1 and min\(m, n\) = 7 columns, got shape"):
+    with pytest.raises(
+        ValueError, match=r"^q must have between 1 and min\(m, n\) = 7 columns, got shape"
+    ):
         power_step(torch.ones(9, 7), torch.ones(7, columns))
     with pytest.raises(TypeError, match=r"^m must be of a floating-point type, got torch.int64$"):
         power_step(torch.ones(9, 7).long(), torch.ones(7, 2).long())
@@ -38,7 +40,9 @@ def test_steps_keep_types(dtype):
     m, q = tensors((9, 7), (7, 3))
     p, new = power_step(m.to(dtype), q.to(dtype))
     assert (p.dtype, new.dtype, newton_schulz(m.to(dtype)).dtype) == (dtype,) * 3
-    assert (p.double() @ new.double().mT - (lambda a, b: a @ b.mT)(*power_step(m, q))).norm() < 0.1 * m.norm()
+    assert (
+        p.double() @ new.double().mT - (lambda a, b: a @ b.mT)(*power_step(m, q))
+    ).norm() < 0.1 * m.norm()
 
 
 def test_newton_schulz_bounds():

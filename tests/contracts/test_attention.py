@@ -1,6 +1,7 @@
 """What attention, states, latents and adapters promise, swept over small sizes on both sides of every border.
 
-A row is a public function, a promise, and the axes on which it might break. Judges are plain NumPy in float64.
+A row is a public function, a promise, and the axes on which it might break. Judges are plain NumPy
+in float64.
 """
 
 import functools
@@ -35,7 +36,13 @@ from lowrank_tutor.caches import (
     newton_schulz,
     power_step,
 )
-from lowrank_tutor.layers import LinformerCrossAttention, LinformerEncoderLayer, from_layer, from_mha, resized
+from lowrank_tutor.layers import (
+    LinformerCrossAttention,
+    LinformerEncoderLayer,
+    from_layer,
+    from_mha,
+    resized,
+)
 from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention, pooling_projection
 from lowrank_tutor.states import (
     BLOCK,
@@ -49,7 +56,12 @@ from lowrank_tutor.states import (
 )
 
 ROWS = []
-DTYPES = {torch.float64: 1e-11, torch.float32: 2e-5, torch.bfloat16: 0.03, torch.float16: 0.004}  # and bounds of errors
+DTYPES = {
+    torch.float64: 1e-11,
+    torch.float32: 2e-5,
+    torch.bfloat16: 0.03,
+    torch.float16: 0.004,
+}  # and bounds of errors
 WIDE = [torch.float64, torch.float32]
 MASKS = [None, "all real", "right padding", "left padding", "holes", "a hidden sequence"]
 LENGTHS = [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 1]
@@ -91,7 +103,13 @@ def a_mask(name, batch, n):
 
 
 DIRECTIONS = tensors((7, 3), seed=99)[0]
-WEIGHTS = dict(zip(("w_dkv", "w_uk", "w_uv", "w_q"), tensors((6, 5), (2, 5, 3), (2, 5, 2), (4, 6, 3)), strict=True))
+WEIGHTS = dict(
+    zip(
+        ("w_dkv", "w_uk", "w_uv", "w_q"),
+        tensors((6, 5), (2, 5, 3), (2, 5, 2), (4, 6, 3)),
+        strict=True,
+    )
+)
 WEIGHTS = {name: weight / 3 for name, weight in WEIGHTS.items()}
 
 
@@ -125,7 +143,11 @@ FUNCTIONS = {
     "delta_attention, a decay": (delta_attention, "q k v beta log_decay", {"chunk": 3}),
     "delta_attention, decays": (delta_attention, "q k v beta log_decays", {"chunk": 5}),
     "window_attention": (window_attention, "q k v", {"window": 3, "m": 2}),
-    "window_attention, one vote": (window_attention, "q k v", {"window": 2, "m": 3, "votes": False}),
+    "window_attention, one vote": (
+        window_attention,
+        "q k v",
+        {"window": 2, "m": 3, "votes": False},
+    ),
     "latent_attention": (latent_attention, "x q_rope k_rope", WEIGHTS),
     "latent_attention, anew": (latent_attention, "x q_rope k_rope", WEIGHTS | {"absorb": False}),
     "latent_attention, both ways": (latent_attention, "x", WEIGHTS | {"causal": False}),
@@ -151,7 +173,10 @@ class Tokens:
         if self.function is delta_attention:
             drawn["k"] = functional.normalize(k, dim=3)
         self.tokens = {name: drawn[name].to(dtype) for name in names.split()}
-        self.options = {name: part.to(dtype) if torch.is_tensor(part) else part for name, part in options.items()}
+        self.options = {
+            name: part.to(dtype) if torch.is_tensor(part) else part
+            for name, part in options.items()
+        }
 
     @staticmethod
     def axis(name):
@@ -164,7 +189,10 @@ class Tokens:
         return self.function(**given, **self.options, **more)
 
     def part(self, start, end, rows=slice(None)):
-        return {name: part[rows].narrow(self.axis(name), start, end - start) for name, part in self.tokens.items()}
+        return {
+            name: part[rows].narrow(self.axis(name), start, end - start)
+            for name, part in self.tokens.items()
+        }
 
     def filled(self, hidden, value):
         """The same with ``value`` in hidden tokens, but for queries, whose own outputs it would change."""
@@ -179,7 +207,11 @@ class Tokens:
 def averaged(logs, v, mask, causal):
     """The values (b, h, n, d_v), averaged by weights given as logarithms (b, h, n_queries, n)."""
     n_queries, n = logs.shape[2:]
-    seen = np.ones(logs.shape, dtype=bool) if mask is None else np.broadcast_to(mask[:, None, None], logs.shape)
+    seen = (
+        np.ones(logs.shape, dtype=bool)
+        if mask is None
+        else np.broadcast_to(mask[:, None, None], logs.shape)
+    )
     if causal:
         seen = seen & np.tri(n_queries, n, n - n_queries, dtype=bool)
     logs = np.where(seen, logs, -np.inf)
@@ -200,7 +232,9 @@ def log_weights(name, q, k):
     """Of softmax, or of the features of linear attention and Performer."""
     if name == "softmax":
         return q @ k.swapaxes(2, 3) / math.sqrt(q.shape[3])
-    return np.logaddexp.reduce(log_features(name, q)[:, :, :, None] + log_features(name, k)[:, :, None], axis=4)
+    return np.logaddexp.reduce(
+        log_features(name, q)[:, :, :, None] + log_features(name, k)[:, :, None], axis=4
+    )
 
 
 def delta_by_steps(q, k, v, beta, log_decay, mask=None, state=None):
@@ -235,13 +269,21 @@ def window_by_rows(q, k, v, window, m, votes, mask):
     for i in range(n - n_queries, n):
         cut = max(0, i + 1 - window) // m
         keys, values = (
-            np.stack([*(mean[kind] for mean in means[:cut]), *np.moveaxis(part[:, :, cut * m : i + 1], 2, 0)], axis=2)
+            np.stack(
+                [
+                    *(mean[kind] for mean in means[:cut]),
+                    *np.moveaxis(part[:, :, cut * m : i + 1], 2, 0),
+                ],
+                axis=2,
+            )
             for kind, part in enumerate((k, v))
         )
         added = [*(mean[2] for mean in means[:cut]), *np.moveaxis(hidden, 2, 0)[cut * m : i + 1]]
         keys, values = (part.repeat(q.shape[1] // groups, axis=1) for part in (keys, values))
         at = i - n + n_queries
-        logs = log_weights("softmax", q[:, :, at : at + 1], keys) + np.stack(added, axis=2)[:, :, None]
+        logs = (
+            log_weights("softmax", q[:, :, at : at + 1], keys) + np.stack(added, axis=2)[:, :, None]
+        )
         out.append(averaged(logs, values, None, False))
     return np.concatenate(out, axis=2)
 
@@ -257,14 +299,20 @@ def judged(of, mask):
         k, v = ((latents @ w[name]).repeat(2, axis=1) for name in ("w_uk", "w_uv"))
         if "q_rope" in tokens:
             q = np.concatenate([q, tokens["q_rope"]], axis=3)
-            k = np.concatenate([k, np.broadcast_to(tokens["k_rope"][:, None], (*k.shape[:3], 2))], axis=3)
+            k = np.concatenate(
+                [k, np.broadcast_to(tokens["k_rope"][:, None], (*k.shape[:3], 2))], axis=3
+            )
         out = averaged(log_weights("softmax", q, k), v, hidden, options.get("causal", True))
         return out if mask is None else np.where(hidden[:, None, :, None], out, 0)
     heads = of.tokens["q"].shape[1] // of.groups
     if of.function is delta_attention:
-        decays = of.tokens.get("log_decays", of.tokens.get("log_decay", torch.zeros_like(of.tokens["beta"])))
+        decays = of.tokens.get(
+            "log_decays", of.tokens.get("log_decay", torch.zeros_like(of.tokens["beta"]))
+        )
         decays = decays if decays.ndim == 4 else decays[..., None]
-        return delta_by_steps(*(of.tokens[name] for name in ("q", "k", "v", "beta")), decays, mask)[0]
+        return delta_by_steps(*(of.tokens[name] for name in ("q", "k", "v", "beta")), decays, mask)[
+            0
+        ]
     if of.function is window_attention:
         some = (of.options["window"], of.options["m"], of.options.get("votes", True))
         return window_by_rows(*(of.tokens[name] for name in "qkv"), *some, mask)
@@ -286,12 +334,12 @@ def equals_its_judge(name, n, mask, dtype=torch.float64, batch=2, groups=2):
     near(out, judged(of, mask), DTYPES[dtype])
 
 
-promise("all", "equal plain loops at the borders of chunks", name=DENSE, n=LENGTHS, mask=[None, "holes"])(
-    equals_its_judge
-)
-promise("all", "equal plain loops under every mask", name=list(FUNCTIONS), n=[1, 2, 7, 12], mask=MASKS)(
-    equals_its_judge
-)
+promise(
+    "all", "equal plain loops at the borders of chunks", name=DENSE, n=LENGTHS, mask=[None, "holes"]
+)(equals_its_judge)
+promise(
+    "all", "equal plain loops under every mask", name=list(FUNCTIONS), n=[1, 2, 7, 12], mask=MASKS
+)(equals_its_judge)
 promise("all", "equal plain loops in every type", name=list(FUNCTIONS), n=[1, 5, CHUNK + 2],
         mask=[None, "left padding"], dtype=list(DTYPES), batch=[1], groups=[2])(equals_its_judge)  # fmt: skip
 promise("all", "equal plain loops for one sequence and one group", name=[*FUNCTIONS][:12], n=[1, 7], mask=MASKS,
@@ -311,7 +359,9 @@ def hidden_change_nothing(name, n, mask, poison):
         assert torch.equal(clean, dirty)
     gradients = dict(zip(of.tokens, results[0][1:], strict=True))
     for key in gradients.keys() - {"q"}:
-        hidden = ~real.view(2, *[1] * (of.axis(key) - 1), n, *[1] * (gradients[key].ndim - of.axis(key) - 1))
+        hidden = ~real.view(
+            2, *[1] * (of.axis(key) - 1), n, *[1] * (gradients[key].ndim - of.axis(key) - 1)
+        )
         assert not gradients[key].masked_select(hidden.expand_as(gradients[key])).any()
 
 
@@ -327,11 +377,16 @@ def padded_equals_alone(name, n, more, left):
     near(out[:, :, start : start + n], of.call(of.part(start, start + n)))
 
 
-@promise("all", "sequences of a batch do not meet", name=list(FUNCTIONS), n=[1, 6, CHUNK + 1], mask=MASKS)
+@promise(
+    "all", "sequences of a batch do not meet", name=list(FUNCTIONS), n=[1, 6, CHUNK + 1], mask=MASKS
+)
 def batches_split(name, n, mask):
     of, real = Tokens(name, n, batch=3), a_mask(mask, 3, n)
     rows = [
-        of.call(of.part(0, n, slice(row, row + 1)), token_mask=None if real is None else real[row : row + 1])
+        of.call(
+            of.part(0, n, slice(row, row + 1)),
+            token_mask=None if real is None else real[row : row + 1],
+        )
         for row in range(3)
     ]
     near(torch.cat(rows), of.call(token_mask=real))
@@ -342,24 +397,41 @@ def batches_split(name, n, mask):
         near(mapped[i], of.call({key: part[i] for key, part in pairs.items()}, token_mask=real))
 
 
-@promise("all", "forward mode agrees with backward", name=list(FUNCTIONS), n=[1, CHUNK + 1], mask=["holes"])
+@promise(
+    "all",
+    "forward mode agrees with backward",
+    name=list(FUNCTIONS),
+    n=[1, CHUNK + 1],
+    mask=["holes"],
+)
 def forward_mode(name, n, mask):
     of, real = Tokens(name, n), a_mask(mask, 2, n)
     point, way = of.tokens, {key: part.cos() for key, part in of.tokens.items()}
     out, slope = torch.func.jvp(lambda tokens: of.call(tokens, token_mask=real), (point,), (way,))
     leaves = {key: part.clone().requires_grad_() for key, part in point.items()}
-    gradients = torch.autograd.grad((of.call(leaves, token_mask=real) * out).sum(), [*leaves.values()])
+    gradients = torch.autograd.grad(
+        (of.call(leaves, token_mask=real) * out).sum(), [*leaves.values()]
+    )
     expected = sum((one * other).sum() for one, other in zip(gradients, way.values(), strict=True))
     near((slope * out).sum(), expected, 1e-9)
 
 
-@promise("all", "names of other libraries lead to ours", name=list(FUNCTIONS), other=["mask", "attention_mask"])
+@promise(
+    "all",
+    "names of other libraries lead to ours",
+    name=list(FUNCTIONS),
+    other=["mask", "attention_mask"],
+)
 def other_names(name, other):
-    with pytest.raises(TypeError, match=rf"^options must be .*\btoken_mask\b.*, got {other}: token_mask"):
+    with pytest.raises(
+        TypeError, match=rf"^options must be .*\btoken_mask\b.*, got {other}: token_mask"
+    ):
         Tokens(name, 3).call(**{other: torch.ones(2, 3)})
 
 
-@promise("all", "gradients are those of finite differences", name=list(FUNCTIONS), mask=[None, "holes"])
+@promise(
+    "all", "gradients are those of finite differences", name=list(FUNCTIONS), mask=[None, "holes"]
+)
 def finite_differences(name, mask):
     of, real = Tokens(name, 6), a_mask(mask, 2, 6)
     of.tokens |= {key: of.options.pop(key) for key in WEIGHTS.keys() & of.options.keys()}
@@ -372,19 +444,30 @@ def finite_differences(name, mask):
         patch.setattr("lowrank_tutor.attention.CHUNK", 2)
         patch.setattr("lowrank_tutor.states.BLOCK", 4)
         leaves = {key: part.clone().requires_grad_() for key, part in of.tokens.items()}
-        for key, gradient in zip(leaves, torch.autograd.grad(total(leaves), [*leaves.values()]), strict=True):
+        for key, gradient in zip(
+            leaves, torch.autograd.grad(total(leaves), [*leaves.values()]), strict=True
+        ):
             (way,) = tensors(gradient.shape, seed=7)
-            ahead, back = (total(of.tokens | {key: of.tokens[key] + step * way}) for step in (1e-5, -1e-5))
+            ahead, back = (
+                total(of.tokens | {key: of.tokens[key] + step * way}) for step in (1e-5, -1e-5)
+            )
             near((ahead - back) / 2e-5, (gradient * way).sum(), 1e-7)
 
 
-@promise("all", "autocast changes no more than rounding, and nothing where sums are our own", name=list(FUNCTIONS))
+@promise(
+    "all",
+    "autocast changes no more than rounding, and nothing where sums are our own",
+    name=list(FUNCTIONS),
+)
 def under_autocast(name):
     of, real = Tokens(name, CHUNK + 2, dtype=torch.float32), a_mask("holes", 2, CHUNK + 2)
     plain, (first, *others) = of.call(token_mask=real), of.tokens
     with torch.autocast("cpu", torch.bfloat16):
         out = of.call(token_mask=real)
-        mixed = of.call({first: of.tokens[first]} | {key: of.tokens[key].bfloat16() for key in others}, token_mask=real)
+        mixed = of.call(
+            {first: of.tokens[first]} | {key: of.tokens[key].bfloat16() for key in others},
+            token_mask=real,
+        )
     if name.startswith(("linear", "performer", "delta")):
         assert torch.equal(out, plain)
     for found in (out, mixed):
@@ -406,7 +489,9 @@ def arguments_and_shapes(name, mask):
     assert (there.is_meta, there.shape) == (True, out.shape)
 
 
-FORWARD = [name for name in FUNCTIONS if "causal" in name or name.startswith(("delta", "window", "latent"))]
+FORWARD = [
+    name for name in FUNCTIONS if "causal" in name or name.startswith(("delta", "window", "latent"))
+]
 
 
 @promise("causal forms", "no later token changes an earlier output", name=FORWARD[:-1], n=[2, CHUNK + 1],
@@ -414,7 +499,9 @@ FORWARD = [name for name in FUNCTIONS if "causal" in name or name.startswith(("d
 def future_is_unseen(name, n, scale):
     """Keys are so long that a shift by the largest of all would leave only zeros before them."""
     of, others = Tokens(name, n), Tokens(name, n, seed=50).tokens
-    long = "qvx" if name.startswith("delta") else "qkvx"  # longer keys of the delta rule are refused
+    long = (
+        "qvx" if name.startswith("delta") else "qkvx"
+    )  # longer keys of the delta rule are refused
     out = of.call()
     for place in {n - 1, n // 2, min(CHUNK, n - 1)}:
         tokens = {
@@ -431,7 +518,11 @@ def future_is_unseen(name, n, scale):
         assert not torch.allclose(changed[:, :, place:], out[:, :, place:])
 
 
-ROUNDS = [name for name in FUNCTIONS if "causal" not in name and name.startswith(("softmax", "linear_", "performer"))]
+ROUNDS = [
+    name
+    for name in FUNCTIONS
+    if "causal" not in name and name.startswith(("softmax", "linear_", "performer"))
+]
 
 
 @promise("without causal", "queries may be fewer or more than keys", name=ROUNDS, n=[1, 6, CHUNK + 1],
@@ -445,7 +536,9 @@ def other_numbers_of_queries(name, n, n_queries, mask):
 @promise("attention_weights", "are a distribution over real keys, and those of softmax_attention", n=[1, 2, 7],
          n_queries=[1, 5], mask=MASKS, dtype=list(DTYPES), groups=[1, 2])  # fmt: skip
 def weights_of_softmax(n, n_queries, mask, dtype, groups):
-    q, k, v = (x.to(dtype) for x in tensors((2, 2, n_queries, 3), (2, groups, n, 3), (2, groups, n, 2)))
+    q, k, v = (
+        x.to(dtype) for x in tensors((2, 2, n_queries, 3), (2, groups, n, 3), (2, groups, n, 2))
+    )
     real = a_mask(mask, 2, n)
     weights = attention_weights(q, k, token_mask=real)
     with torch.autocast("cpu", torch.bfloat16):
@@ -455,14 +548,24 @@ def weights_of_softmax(n, n_queries, mask, dtype, groups):
     seen = np.ones((2, n)) if real is None else array(real)
     assert not (array(weights) * (1 - seen)[:, None, None]).any()
     near(
-        weights.double().sum(dim=3), np.broadcast_to(seen.any(axis=1)[:, None, None], (2, 2, n_queries)), DTYPES[dtype]
+        weights.double().sum(dim=3),
+        np.broadcast_to(seen.any(axis=1)[:, None, None], (2, 2, n_queries)),
+        DTYPES[dtype],
     )
     mixed = array(weights) @ array(v).repeat(2 // groups, axis=1)
     near(softmax_attention(q, k, v, token_mask=real), mixed, DTYPES[dtype])
     if dtype == torch.float64:
-        leaves, every = [x.clone().requires_grad_() for x in (q, k)], v.repeat_interleave(2 // groups, dim=1)
-        outs = softmax_attention(*leaves, v, token_mask=real), attention_weights(*leaves, token_mask=real) @ every
-        for one, other in zip(*(torch.autograd.grad(out.square().sum(), leaves) for out in outs), strict=True):
+        leaves, every = (
+            [x.clone().requires_grad_() for x in (q, k)],
+            v.repeat_interleave(2 // groups, dim=1),
+        )
+        outs = (
+            softmax_attention(*leaves, v, token_mask=real),
+            attention_weights(*leaves, token_mask=real) @ every,
+        )
+        for one, other in zip(
+            *(torch.autograd.grad(out.square().sum(), leaves) for out in outs), strict=True
+        ):
             near(one, other)
 
 
@@ -488,11 +591,15 @@ def far_below_zero(below, causal, mask, dtype):
     q, k, v = tensors((2, 1, 9, 3), (2, 1, 9, 3), (2, 1, 9, 2))
     real = a_mask(mask, 2, 9)
     deep = k.abs() * 0 - below if below == 1e30 else k - below
-    out = linear_attention(*(x.to(dtype) for x in (q - below, deep, v)), causal=causal, token_mask=real)
+    out = linear_attention(
+        *(x.to(dtype) for x in (q - below, deep, v)), causal=causal, token_mask=real
+    )
     logs = log_weights("linear", *(x.to(dtype).double().numpy() for x in (q - below, deep)))
     near(
         out,
-        averaged(logs, v.to(dtype).double().numpy(), None if real is None else real.numpy(), causal),
+        averaged(
+            logs, v.to(dtype).double().numpy(), None if real is None else real.numpy(), causal
+        ),
         1e3 * DTYPES[dtype],
     )
 
@@ -515,7 +622,10 @@ def features_apart(apart, causal, mask, dtype):
          length=[1, 10, 30, 100, 1e4], causal=[False, True], mask=[None, "holes"], dtype=WIDE)  # fmt: skip
 def long_keys(length, causal, mask, dtype):
     shape = (2, 1, CHUNK + 9, 3)
-    q, k, v = (scale * x.to(dtype) for x, scale in zip(tensors(shape, shape, shape), (length, length, 1), strict=True))
+    q, k, v = (
+        scale * x.to(dtype)
+        for x, scale in zip(tensors(shape, shape, shape), (length, length, 1), strict=True)
+    )
     near(performer(q, k, torch.ones_like(k), causal=causal), np.ones(k.shape), DTYPES[dtype])
     if length <= 30:  # beyond that, exponents have no digits left
         real = a_mask(mask, 2, CHUNK + 9)
@@ -573,12 +683,23 @@ promise("functions with a state", "every type carries on", name=STREAMS, lengths
 def gradients_through_states(name, lengths, mask):
     of, real = Tokens(name, 9), a_mask(mask, 2, 9)
     leaves = of.tokens = {key: part.requires_grad_() for key, part in of.tokens.items()}
-    totals = (out.square().sum() for out in (in_pieces(of, real, lengths)[0], of.call(token_mask=real)))
-    for cut, whole in zip(*(torch.autograd.grad(total, [*leaves.values()]) for total in totals), strict=True):
+    totals = (
+        out.square().sum() for out in (in_pieces(of, real, lengths)[0], of.call(token_mask=real))
+    )
+    for cut, whole in zip(
+        *(torch.autograd.grad(total, [*leaves.values()]) for total in totals), strict=True
+    ):
         near(cut, whole, 1e-9)
 
 
-KEPT = [(2, 2, 4, 3), (2, 2, 4, 2), (2, 1, 4, 4), (2, 2, 4, 3), (2, 2, 4, 2), (2, 1, 4, 1)]  # 4 means, 4 tokens
+KEPT = [
+    (2, 2, 4, 3),
+    (2, 2, 4, 2),
+    (2, 1, 4, 4),
+    (2, 2, 4, 3),
+    (2, 2, 4, 2),
+    (2, 1, 4, 1),
+]  # 4 means, 4 tokens
 SHAPES = {  # of the states of 20 tokens
     "linear_attention, causal": ({}, [(2, 2, 3, 3), (2, 2, 1, 1)]),
     "delta_attention": ({}, [(2, 2, 3, 2)]),
@@ -594,16 +715,26 @@ def shapes_of_states(name):
     assert [tuple(part.shape) for part in parts_of(of.call(return_state=True)[1])] == shapes
 
 
-@promise("functions with a state", "sequences may change places, and the state be of a wider type", name=STREAMS)
+@promise(
+    "functions with a state",
+    "sequences may change places, and the state be of a wider type",
+    name=STREAMS,
+)
 def reordered_and_wider(name):
     of, order, real = Tokens(name, 9), torch.tensor([1, 0]), a_mask("holes", 2, 9)
     _, state = of.call(of.part(0, 6), token_mask=real[:, :6], return_state=True)
     moved = state[order] if torch.is_tensor(state) else [part[order] for part in state]
     out, _ = of.call(of.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)
-    other, _ = of.call(of.part(6, 9, order), token_mask=real[order, 6:], state=moved, return_state=True)
+    other, _ = of.call(
+        of.part(6, 9, order), token_mask=real[order, 6:], state=moved, return_state=True
+    )
     near(other, out[order])
     narrow = Tokens(name, 9, dtype=torch.float32)
-    near(narrow.call(narrow.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)[0], out, 1e-5)
+    near(
+        narrow.call(narrow.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)[0],
+        out,
+        1e-5,
+    )
 
 
 STRENGTHS = [0.0, -0.1, -20.0, -87.5, -104.0, -745.0, -1e4, -1e5, -1e9, -1e30, -math.inf]
@@ -613,11 +744,14 @@ STRENGTHS = [0.0, -0.1, -20.0, -87.5, -104.0, -745.0, -1e4, -1e5, -1e9, -1e30, -
          where=["at one token", "at every third", "everywhere"], chunk=[1, 5, 12, 13, 64], each=[False, True],
          dtype=WIDE)  # fmt: skip
 def chunks_are_the_recurrence(strength, where, chunk, each, dtype):
-    of = Tokens("delta_attention, decays" if each else "delta_attention, a decay", 13, groups=1, dtype=dtype)
-    (name,) = of.tokens.keys() & {"log_decay", "log_decays"}
-    strong = {"at one token": torch.arange(13) == 6, "at every third": torch.arange(13) % 3 == 1}.get(
-        where, torch.ones(13, dtype=torch.bool)
+    of = Tokens(
+        "delta_attention, decays" if each else "delta_attention, a decay", 13, groups=1, dtype=dtype
     )
+    (name,) = of.tokens.keys() & {"log_decay", "log_decays"}
+    strong = {
+        "at one token": torch.arange(13) == 6,
+        "at every third": torch.arange(13) % 3 == 1,
+    }.get(where, torch.ones(13, dtype=torch.bool))
     decays = of.tokens.pop(name).float()  # as Gated DeltaNet keeps it beside half precision
     if each:
         strong = strong[:, None] & (torch.arange(3) < 2)
@@ -627,7 +761,9 @@ def chunks_are_the_recurrence(strength, where, chunk, each, dtype):
     (state,) = tensors((2, 1, 3, 2), seed=4, dtype=torch.float32)
     out, last = of.call(log_decay=decays, state=state, return_state=True)
     width = decays if each else decays[..., None]
-    for one, other in zip((out, last), delta_by_steps(*of.tokens.values(), width, None, state), strict=True):
+    for one, other in zip(
+        (out, last), delta_by_steps(*of.tokens.values(), width, None, state), strict=True
+    ):
         near(one, other, DTYPES[dtype])
     assert out.dtype == dtype
 
@@ -659,7 +795,10 @@ def windows_by_rows(n, window, m, votes, mask):
     if m == 1 or window >= n:
         near(out, softmax_attention(*of.tokens.values(), token_mask=real, causal=True))
     for last in {1, n}:  # queries of the last tokens alone
-        near(of.call(of.tokens | {"q": of.tokens["q"][:, :, n - last :]}, token_mask=real), out[:, :, n - last :])
+        near(
+            of.call(of.tokens | {"q": of.tokens["q"][:, :, n - last :]}, token_mask=real),
+            out[:, :, n - last :],
+        )
 
 
 @promise("window_attention", "equals plain loops at the borders of blocks",
@@ -681,13 +820,18 @@ def states_by_products(n, d, decay, delta):
     state = linear_state(k, v, decay=decay, delta=delta)
     expected = np.zeros((d, 2))
     for t in range(n):
-        a, b = (1.0 if rate is None else float(rate[t]) if torch.is_tensor(rate) else rate for rate in (decay, delta))
+        a, b = (
+            1.0 if rate is None else float(rate[t]) if torch.is_tensor(rate) else rate
+            for rate in (decay, delta)
+        )
         keep = np.eye(d) - (0 if delta is None else b) * np.outer(k[t], k[t])
         expected = a * keep @ expected + b * np.outer(k[t], v[t])
     near(state, expected)
     assert np.linalg.matrix_rank(array(state), tol=1e-9) <= min(n, d)
     if delta is None:
-        assert recall_error(state, k, v) == pytest.approx(np.linalg.norm(k @ state - v) / np.linalg.norm(v))
+        assert recall_error(state, k, v) == pytest.approx(
+            np.linalg.norm(k @ state - v) / np.linalg.norm(v)
+        )
 
 
 @promise("wy", "writes the product of its factors", n=[0, 1, 2, 7], d=[1, 3, 9],
@@ -709,10 +853,14 @@ def reflections(n, d, dtype):
          a=[*itertools.product([0, 1, -2, Fraction(1, 2)], repeat=4)])  # fmt: skip
 def decay_table(a):
     found = causal_decay(torch.tensor([float(x) for x in a], dtype=torch.float64))
-    expected = [[float(math.prod(a[j + 1 : i + 1])) if j <= i else 0.0 for j in range(4)] for i in range(4)]
+    expected = [
+        [float(math.prod(a[j + 1 : i + 1])) if j <= i else 0.0 for j in range(4)] for i in range(4)
+    ]
     near(found, expected)
     assert max(block_ranks(found)) <= 1
-    near(causal_decay(torch.tensor([math.nan, *map(float, a[1:])]).double()), expected)  # the first is never used
+    near(
+        causal_decay(torch.tensor([math.nan, *map(float, a[1:])]).double()), expected
+    )  # the first is never used
     for n in (0, 1, 2):
         near(
             causal_decay(torch.tensor([float(x) for x in a[:n]], dtype=torch.float64)),
@@ -720,7 +868,9 @@ def decay_table(a):
         )
 
 
-@promise("block_ranks", "are those of recurrences", n=[2, 3, 5, 9], size=[1, 2, 4], dtype=list(DTYPES))
+@promise(
+    "block_ranks", "are those of recurrences", n=[2, 3, 5, 9], size=[1, 2, 4], dtype=list(DTYPES)
+)
 def ranks_of_recurrences(n, size, dtype):
     c, b, a = tensors((n, size), (n, size), (n,))
     table = causal_decay(a.sigmoid()) * (c @ b.mT)
@@ -738,8 +888,12 @@ def ranks_of_recurrences(n, size, dtype):
 def linformer_by_rules(n, k, mask, start, rule):
     k = min(k, n)
     q, keys, v, e = tensors((2, 2, 3, 3), (2, 2, n, 3), (2, 2, n, 2), (k, n))
-    own = torch.arange(n) % k == torch.arange(k)[:, None]  # rows that share no token: a mask may empty some
-    e = {"averages": e.abs(), "zeros": e * (torch.arange(k) > 0)[:, None], "sparse": e * own}.get(start, e)
+    own = (
+        torch.arange(n) % k == torch.arange(k)[:, None]
+    )  # rows that share no token: a mask may empty some
+    e = {"averages": e.abs(), "zeros": e * (torch.arange(k) > 0)[:, None], "sparse": e * own}.get(
+        start, e
+    )
     f = e.flip(0).abs() if start == "two" else None
     real = a_mask(mask, 2, n)
     out = linformer_attention(q, keys, v, e, f, token_mask=real, rule=rule)
@@ -752,14 +906,19 @@ def identity_is_exact(n, n_queries, mask):
     q, k, v = tensors((2, 2, n_queries, 3), (2, 2, n, 3), (2, 2, n, 2))
     real, e = a_mask(mask, 2, n), torch.eye(n, dtype=torch.float64)
     for matrix in (e, e.flip(0)):
-        near(linformer_attention(q, k, v, matrix, token_mask=real), softmax_attention(q, k, v, token_mask=real))
+        near(
+            linformer_attention(q, k, v, matrix, token_mask=real),
+            softmax_attention(q, k, v, token_mask=real),
+        )
 
 
 def exact_attention(bias=True):
     mha = nn.MultiheadAttention(6, 2, bias=bias, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
         for part, number in zip(
-            mha.parameters(), tensors((18, 6), (18,), (6, 6), (6,)) if bias else tensors((18, 6), (6, 6)), strict=True
+            mha.parameters(),
+            tensors((18, 6), (18,), (6, 6), (6,)) if bias else tensors((18, 6), (6, 6)),
+            strict=True,
         ):
             part.copy_(0.5 * number)
     return mha
@@ -768,15 +927,26 @@ def exact_attention(bias=True):
 @promise("from_mha", "k = n equals exact attention, and queries may differ in number", n=[1, 4], longer=[0, 2],
          mask=MASKS, bias=[False, True])  # fmt: skip
 def takeover(n, longer, mask, bias):
-    mha, (x, queries), real = exact_attention(bias), tensors((2, n, 6), (2, 3, 6)), a_mask(mask, 2, n)
-    options = {"max_len": n + longer, "k": n + longer, "projection": torch.eye(n + longer, dtype=torch.float64)}
+    mha, (x, queries), real = (
+        exact_attention(bias),
+        tensors((2, n, 6), (2, 3, 6)),
+        a_mask(mask, 2, n),
+    )
+    options = {
+        "max_len": n + longer,
+        "k": n + longer,
+        "projection": torch.eye(n + longer, dtype=torch.float64),
+    }
     layer = from_mha(mha, **options)
     cross = from_mha(mha, kind=LinformerCrossAttention, **options)
     padding = None if real is None else ~real
     rows = torch.ones(2, dtype=torch.bool) if real is None else real.any(dim=1)
     seen = torch.ones(2, n, dtype=torch.bool) if real is None else real
     near(layer(x, token_mask=real)[seen], mha(x, x, x, key_padding_mask=padding)[0][seen])
-    near(cross(queries, x, token_mask=real)[rows], mha(queries, x, x, key_padding_mask=padding)[0][rows])
+    near(
+        cross(queries, x, token_mask=real)[rows],
+        mha(queries, x, x, key_padding_mask=padding)[0][rows],
+    )
     assert not layer(x, token_mask=real)[~seen].any()
 
 
@@ -784,17 +954,31 @@ def takeover(n, longer, mask, bias):
          sharing=["key-value", "headwise"], bias=[False, True])  # fmt: skip
 def layers_keep_results(n, k, mask, sharing, bias):
     layer = LinformerSelfAttention(
-        6, 2, 7, k, sharing=sharing, bias=bias, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+        6,
+        2,
+        7,
+        k,
+        sharing=sharing,
+        bias=bias,
+        dtype=torch.float64,
+        generator=torch.Generator().manual_seed(1),
     )
     (x,), real = tensors((2, n, 6)), a_mask(mask, 2, n)
     out = layer(x, token_mask=real)
     grown = resized(layer, 9)
     near(grown(x, token_mask=real), out)
-    assert not {part.data_ptr() for part in grown.parameters()} & {part.data_ptr() for part in layer.parameters()}
+    assert not {part.data_ptr() for part in grown.parameters()} & {
+        part.data_ptr() for part in layer.parameters()
+    }
     more = 7 - n
     seen = torch.ones(2, n, dtype=torch.bool) if real is None else real
-    padded = torch.cat([x.masked_fill(~seen[:, :, None], math.nan), x.new_full((2, more, 6), math.nan)], dim=1)
-    near(layer(padded, token_mask=functional.pad(seen, (0, more)))[:, :n], out if real is not None else layer(x))
+    padded = torch.cat(
+        [x.masked_fill(~seen[:, :, None], math.nan), x.new_full((2, more, 6), math.nan)], dim=1
+    )
+    near(
+        layer(padded, token_mask=functional.pad(seen, (0, more)))[:, :n],
+        out if real is not None else layer(x),
+    )
 
 
 LAYER = {"batch_first": True, "dtype": torch.float64, "dropout": 0.0}
@@ -806,7 +990,9 @@ LAYER = {"batch_first": True, "dtype": torch.float64, "dropout": 0.0}
 def converted_in_place(norm_first, nested, training, gradient, mask):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(6, 2, 12, norm_first=norm_first, activation="gelu", **LAYER)
-    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested and not norm_first).train(training)
+    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested and not norm_first).train(
+        training
+    )
     (x,), real = tensors((2, 5, 6)), a_mask(mask, 2, 5)
     padding = None if real is None else ~real
     with torch.set_grad_enabled(gradient):
@@ -825,7 +1011,15 @@ def converted_in_place(norm_first, nested, training, gradient, mask):
          norm_first=[False, True], poison=[math.nan, math.inf, 1e30], mask=MASKS[2:])  # fmt: skip
 def encoder_padding(norm_first, poison, mask):
     layer = LinformerEncoderLayer(
-        6, 2, 5, 3, 12, 0.0, norm_first=norm_first, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+        6,
+        2,
+        5,
+        3,
+        12,
+        0.0,
+        norm_first=norm_first,
+        dtype=torch.float64,
+        generator=torch.Generator().manual_seed(1),
     )
     (x,), real = tensors((2, 5, 6)), a_mask(mask, 2, 5)
     results = []
@@ -864,7 +1058,11 @@ OTHERWISE = {  # what would be copied, and the refusal
 }  # fmt: skip
 
 
-@promise("whatever takes a layer over", "a subclass that computes otherwise is refused", row=list(OTHERWISE))
+@promise(
+    "whatever takes a layer over",
+    "a subclass that computes otherwise is refused",
+    row=list(OTHERWISE),
+)
 def computes_otherwise(row):
     call, message = OTHERWISE[row]
     assert message in said(call)
@@ -897,7 +1095,9 @@ def sizes_of_rows(size, start, dtype, rule):
         near(other, one, DTYPES[dtype])
 
 
-@promise("pooling_projection", "averages equal windows, or refuses", k=[1, 2, 3, 4, 6], max_len=[1, 2, 6])
+@promise(
+    "pooling_projection", "averages equal windows, or refuses", k=[1, 2, 3, 4, 6], max_len=[1, 2, 6]
+)
 def averages(k, max_len):
     if k > max_len or max_len % k:
         assert said(lambda: pooling_projection(k, max_len)).startswith("ValueError: k must")
@@ -916,12 +1116,18 @@ def averages(k, max_len):
 @promise("latent_attention", "both orders agree, with and without rotated parts", n=[1, 2, 5], groups=[1, 2, 4],
          d_rope=[None, 0, 1], causal=[False, True], mask=MASKS)  # fmt: skip
 def latent_orders(n, groups, d_rope, causal, mask):
-    x, w_dkv, w_uk, w_uv, w_q = tensors((2, n, 5), (5, 3), (groups, 3, 2), (groups, 3, 4), (4, 5, 2))
+    x, w_dkv, w_uk, w_uv, w_q = tensors(
+        (2, n, 5), (5, 3), (groups, 3, 2), (groups, 3, 4), (4, 5, 2)
+    )
     real, rope = a_mask(mask, 2, n), {}
     if d_rope is not None:
-        rope = dict(zip(("q_rope", "k_rope"), tensors((2, 4, n, d_rope), (2, n, d_rope)), strict=True))
+        rope = dict(
+            zip(("q_rope", "k_rope"), tensors((2, 4, n, d_rope), (2, n, d_rope)), strict=True)
+        )
     one, other = (
-        latent_attention(x, w_dkv, w_uk, w_uv, w_q, **rope, token_mask=real, causal=causal, absorb=absorb)
+        latent_attention(
+            x, w_dkv, w_uk, w_uv, w_q, **rope, token_mask=real, causal=causal, absorb=absorb
+        )
         for absorb in (True, False)
     )
     near(one, other)
@@ -934,14 +1140,17 @@ def latents_of_heads(heads, d_h, d_v, dtype):
     tables = [np.concatenate([*array(w)], axis=1) for w in (w_k, w_v)]
     sizes = [np.linalg.norm(table) for table in tables]
     spectrum = np.linalg.svd(
-        np.concatenate([t / s for t, s in zip(tables, sizes, strict=True)], axis=1), compute_uv=False
+        np.concatenate([t / s for t, s in zip(tables, sizes, strict=True)], axis=1),
+        compute_uv=False,
     )
     for k in range(1, min(5, heads * (d_h + d_v)) + 1):
         found = latent_from_heads(w_k, w_v, k)
         assert found.down.shape == (5, k)
         assert {part.dtype for part in found} == {dtype}
         missed = [array(found.down @ up - w) for up, w in ((found.up_k, w_k), (found.up_v, w_v))]
-        error = math.hypot(*(np.linalg.norm(part) / size for part, size in zip(missed, sizes, strict=True)))
+        error = math.hypot(
+            *(np.linalg.norm(part) / size for part, size in zip(missed, sizes, strict=True))
+        )
         assert error == pytest.approx(math.sqrt((spectrum[k:] ** 2).sum()), abs=20 * DTYPES[dtype])
 
 
@@ -1018,7 +1227,9 @@ def strength_is_saved(options, other):
     assert torch.equal(fresh(x), layer(x))
     assert fresh.merged().weight.equal(layer.merged().weight)
     assert fresh.factor == layer.factor
-    assert fresh.alpha == pytest.approx(layer.factor * (math.sqrt(2) if "sqrt" in fresh.scaling else 2))
+    assert fresh.alpha == pytest.approx(
+        layer.factor * (math.sqrt(2) if "sqrt" in fresh.scaling else 2)
+    )
 
 
 class Tied(nn.Module):
@@ -1066,14 +1277,24 @@ REFUSED = {  # a model, what is done to it, and the refusal
     "an unknown name": (Tied, inject(["middle", "no"]), "names must be ends of names"),
     "a rank too high": (Tied, inject(BOTH, 5), "r must be between 1 and min(m, n) = 4"),
     "nan in a layer": (spoiled, inject(BOTH, **PRINCIPAL), "linear.weight must be finite, got nan"),
-    "a rank below r": (low_rank, inject(BOTH, **PRINCIPAL), "r must be at most the rank of the weight, 1, where"),
+    "a rank below r": (
+        low_rank,
+        inject(BOTH, **PRINCIPAL),
+        "r must be at most the rank of the weight, 1, where",
+    ),
     "packed": (packed, inject(BOTH), "linear.weight must be a plain tensor, got Packed"),
-    "packed, cut": (packed, lambda model: compress(model.middle, 2), "linear.weight must be a plain tensor, got Pack"),
+    "packed, cut": (
+        packed,
+        lambda model: compress(model.middle, 2),
+        "linear.weight must be a plain tensor, got Pack",
+    ),
     "nothing to merge": (Tied, merge_lora, "model must hold a LoraLinear"),
 }
 
 
-@promise("inject_lora, merge_lora", "a refusal changes nothing", row=list(REFUSED), frozen=[False, True])
+@promise(
+    "inject_lora, merge_lora", "a refusal changes nothing", row=list(REFUSED), frozen=[False, True]
+)
 def refusals_change_nothing(row, frozen):
     make, call, message = REFUSED[row]
     model = make()
@@ -1086,7 +1307,8 @@ def refusals_change_nothing(row, frozen):
     assert {name: part.requires_grad for name, part in model.named_parameters()} == learning
     for name, part in model.state_dict().items():
         assert torch.equal(
-            part.as_subclass(torch.Tensor).nan_to_num(), numbers[name].as_subclass(torch.Tensor).nan_to_num()
+            part.as_subclass(torch.Tensor).nan_to_num(),
+            numbers[name].as_subclass(torch.Tensor).nan_to_num(),
         )
 
 
@@ -1174,7 +1396,9 @@ def equal_steps(shape, steps, scale, dtype, rank):
 
 
 # Not with many chunks, which are many times the same; Linformer's layer has tests of its own.
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith(("linformer", "delta_attention,"))])
+@pytest.mark.parametrize(
+    "name", [name for name in FUNCTIONS if not name.startswith(("linformer", "delta_attention,"))]
+)
 def test_compiles_to_one_graph(compiler, name):
     of, real = Tokens(name, BLOCK + 3, dtype=torch.float32), a_mask("holes", 2, BLOCK + 3)
     compiled = compiler(of.call, backend="eager")

@@ -1,8 +1,9 @@
 """What each factorization and count promises, checked at all small sizes on both sides of every border.
 
-A row of the table is a public function, the border that its cases cross, and a check, whose docstring is the promise.
-Tables have flat, repeated, falling and deficient spectra, empty rows and columns, and equal ones. The judges are dense
-and in float64: closed forms, plain loops, SciPy, scikit-learn.
+A row of the table is a public function, the border that its cases cross, and a check, whose
+docstring is the promise. Tables have flat, repeated, falling and deficient spectra, empty rows and
+columns, and equal ones. The judges are dense and in float64: closed forms, plain loops, SciPy,
+scikit-learn.
 """
 
 import contextlib
@@ -32,8 +33,20 @@ SIDES = (1, 2, 3, 5)
 SHAPES = list(itertools.product(SIDES, SIDES))
 FEWER_SHAPES = list(itertools.product((1, 2, 4), repeat=2))
 FLOATS = (np.float64, np.float32)
-PENALTIES = [(0, np.float64), (1e-9, np.float64), (1e-7, np.float64), (0.1, np.float64), (0.01, np.float32)]
-NEARNESS = [(1.0, np.float64), (0.3, np.float64), (0.1, np.float64), (1e-7, np.float64), (1, np.float32)]
+PENALTIES = [
+    (0, np.float64),
+    (1e-9, np.float64),
+    (1e-7, np.float64),
+    (0.1, np.float64),
+    (0.01, np.float32),
+]
+NEARNESS = [
+    (1.0, np.float64),
+    (0.3, np.float64),
+    (0.1, np.float64),
+    (1e-7, np.float64),
+    (1, np.float32),
+]
 EPS = {np.float64: 1e-10, np.float32: 1e-4}  # what is left of the digits after a few steps
 KINDS = ("flat", "repeated", "falling", "deficient", "empty", "equal")
 
@@ -42,7 +55,11 @@ def promise(*functions, border):
     """Enter a check into the table, beside the functions whose promise it is, and the border that its cases cross."""
 
     def enter(check):
-        TABLE.append(pytest.param(functions, check, id=f"{', '.join(functions)}: {check.__name__} ({border})"))
+        TABLE.append(
+            pytest.param(
+                functions, check, id=f"{', '.join(functions)}: {check.__name__} ({border})"
+            )
+        )
         return check
 
     return enter
@@ -62,7 +79,11 @@ def table_of(kind, m, n, seed=0):
     """Draw an (m, n) table of a kind."""
     rng, r = fresh(seed), min(m, n)
     if kind in ("repeated", "falling", "deficient"):
-        s = {"repeated": np.ones(r), "falling": 4.0 ** -np.arange(r), "deficient": np.ones((r + 1) // 2)}[kind]
+        s = {
+            "repeated": np.ones(r),
+            "falling": 4.0 ** -np.arange(r),
+            "deficient": np.ones((r + 1) // 2),
+        }[kind]
         return with_spectrum(s, m, n, seed)
     table = rng.standard_normal((m, n))
     if kind == "empty":
@@ -130,7 +151,9 @@ def returns_its_error():
 def keeps_the_digits_of_small_errors():
     """The error has its digits on both sides of the formula's border."""
     exact = np.abs(table_of("flat", 12, 2)) @ np.abs(table_of("flat", 2, 9))
-    for power, sweeps in itertools.product(np.arange(-8, 0.1, 0.5), (1, 39, 40, 41)):  # and a start's brief trial
+    for power, sweeps in itertools.product(
+        np.arange(-8, 0.1, 0.5), (1, 39, 40, 41)
+    ):  # and a start's brief trial
         x = exact + 10**power * np.abs(table_of("flat", 12, 9, seed=1))
         with case(noise=power, sweeps=sweeps):
             result = nmf(x, 2, starts=1, max_sweeps=sweeps, tolerance=0)
@@ -152,7 +175,9 @@ def has_no_unit_and_no_order():
     turned = nmf(x[rows][:, columns], 3, starts=1)
     np.testing.assert_allclose(turned.c @ turned.f, (base.c @ base.f)[rows][:, columns], atol=1e-5)
     padded = nmf(np.pad(x, ((0, 2), (1, 0))), 3, starts=1)
-    np.testing.assert_allclose(padded.c @ padded.f, np.pad(base.c @ base.f, ((0, 2), (1, 0))), atol=1e-5)
+    np.testing.assert_allclose(
+        padded.c @ padded.f, np.pad(base.c @ base.f, ((0, 2), (1, 0))), atol=1e-5
+    )
 
 
 @promise("nmf", border="from 4 (k + 20) columns on, the start's SVD is no longer exact")
@@ -182,7 +207,10 @@ def parts_of(kind, k, d):
     return f
 
 
-@promise("NMFResult.transform", border="a part joins or leaves a row; parts nearly the same; more parts than columns")
+@promise(
+    "NMFResult.transform",
+    border="a part joins or leaves a row; parts nearly the same; more parts than columns",
+)
 def finds_the_best_amounts():
     """Each row is as near as SciPy's non-negative least squares brings it."""
     kinds = ("flat", "zero", "equal", "disjoint", "near 1e-2", "near 1e-4", "near 1e-6")
@@ -192,7 +220,9 @@ def finds_the_best_amounts():
         x = np.vstack([mixed, mixed * fresh().random((6, d)), np.zeros((1, d)), f])
         for dtype, power in itertools.product(FLOATS, (-80, 0, 30)):  # new rows may be near zero
             with case(kind=kind, k=k, d=d, dtype=dtype, power=power):
-                c = NMFResult(np.ones((1, k)), f, np.zeros(1), True).transform((x * 2.0**power).astype(dtype))
+                c = NMFResult(np.ones((1, k)), f, np.zeros(1), True).transform(
+                    (x * 2.0**power).astype(dtype)
+                )
                 assert c.dtype == dtype
                 assert (c >= 0).all()
                 for row, amounts in zip(x, c.astype(float) / 2.0**power, strict=True):
@@ -200,7 +230,9 @@ def finds_the_best_amounts():
                     slack = 1e-5 if dtype is np.float32 else 1e-7 if kind == "near 1e-6" else 1e-12
                     assert np.linalg.norm(row - amounts @ f) <= least + slack * np.linalg.norm(row)
                     if kind in ("flat", "disjoint", "near 1e-2") and k <= d and dtype is np.float64:
-                        np.testing.assert_allclose(amounts, best, atol=1e-9 * max(np.abs(best).max(), 1))
+                        np.testing.assert_allclose(
+                            amounts, best, atol=1e-9 * max(np.abs(best).max(), 1)
+                        )
 
 
 @promise("NMFResult.transform", border="rows that do not settle within the rounds allowed")
@@ -208,7 +240,9 @@ def says_what_did_not_settle():
     """Rows that do not settle are an error, and no row is returned halfway."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lowrank_tutor.nmf._ROUNDS", 0)
-        with pytest.raises(ValueError, match=r"^f must hold parts that can be told apart, got 3 rows of x that did"):
+        with pytest.raises(
+            ValueError, match=r"^f must hold parts that can be told apart, got 3 rows of x that did"
+        ):
             NMFResult(np.ones((1, 2)), np.eye(2), np.zeros(1), True).transform(np.ones((3, 2)))
 
 
@@ -233,10 +267,15 @@ def ridge(factors, values, penalty):
     return np.linalg.lstsq(a, np.append(values, np.zeros(k)), rcond=1e-13)[0]
 
 
-@promise("factorize_ratings", border="squares or not at a penalty of 1e-8 of the factors'; no penalty; gaps")
+@promise(
+    "factorize_ratings",
+    border="squares or not at a penalty of 1e-8 of the factors'; no penalty; gaps",
+)
 def solves_each_column():
     """The loss is that of the factors, it never rises, and each column of f is its own ridge regression."""
-    for (kind, x, k), (penalty, dtype) in itertools.product(all_tables(("flat", "equal"), FEWER_SHAPES), PENALTIES):
+    for (kind, x, k), (penalty, dtype) in itertools.product(
+        all_tables(("flat", "equal"), FEWER_SHAPES), PENALTIES
+    ):
         for i, known in enumerate(patterns(*x.shape)):
             if not known.any():
                 continue
@@ -250,7 +289,9 @@ def solves_each_column():
                 missed = np.where(known, ratings - c @ f, 0)
                 loss = np.square(missed).sum() + penalty * (np.nansum(c**2) + np.nansum(f**2))
                 size = np.square(ratings[known]).sum()
-                assert result.losses[-1] == pytest.approx(loss, rel=EPS[dtype], abs=EPS[dtype] ** 2 * size)
+                assert result.losses[-1] == pytest.approx(
+                    loss, rel=EPS[dtype], abs=EPS[dtype] ** 2 * size
+                )
                 assert (np.diff(result.losses) <= 0).all()
                 if known.all():
                     assert result.losses[-1] >= best_error(ratings, k) ** 2 - 1e-14 * size
@@ -276,13 +317,21 @@ def sparse_is_dense():
                 table = scipy.sparse.coo_array((values, places), shape=x.shape).asformat(form)
                 sparse = factorize_ratings(table, None, k, regularization=0.1, rng=0)
                 np.testing.assert_allclose(sparse.c @ sparse.f, dense.estimates, atol=1e-7)
-                np.testing.assert_allclose(sparse.losses[-1], dense.losses[-1], rtol=1e-9, atol=1e-25)
+                np.testing.assert_allclose(
+                    sparse.losses[-1], dense.losses[-1], rtol=1e-9, atol=1e-25
+                )
 
 
-@promise("factorize_ratings", border="a block holds one row, some rows, or all; rows with one rating or many")
+@promise(
+    "factorize_ratings",
+    border="a block holds one row, some rows, or all; rows with one rating or many",
+)
 def blocks_change_nothing():
     """How many rows are solved together, and the order and unit of the rows, change only rounding."""
-    x, known = table_of("flat", 60, 9), fresh(1).random((60, 9)) < np.linspace(0.05, 1, 60)[:, np.newaxis]
+    x, known = (
+        table_of("flat", 60, 9),
+        fresh(1).random((60, 9)) < np.linspace(0.05, 1, 60)[:, np.newaxis],
+    )
     known[np.arange(60), np.arange(60) % 9] = True
     for penalty in (0.0, 1.0):
         options = {"regularization": penalty, "rng": 0, "tolerance": 1e-2}
@@ -291,13 +340,19 @@ def blocks_change_nothing():
             for room in (1, 30, 200, 1000, 10**9):
                 with case(penalty=penalty, room=room):
                     patch.setattr("lowrank_tutor.factorization._ROOM", room)
-                    np.testing.assert_allclose(factorize_ratings(x, known, 2, **options).c, base.c, atol=1e-6)
+                    np.testing.assert_allclose(
+                        factorize_ratings(x, known, 2, **options).c, base.c, atol=1e-6
+                    )
         order = fresh(2).permutation(60)
         turned = factorize_ratings(x[order], known[order], 2, **options)
         np.testing.assert_allclose(turned.estimates, base.estimates[order], atol=1e-5)
         for power in (-40, -1, 40):
-            scaled = factorize_ratings(x * 4.0**power, known, 2, **options | {"regularization": penalty * 4.0**power})
-            np.testing.assert_allclose(scaled.c, base.c * 2.0**power, rtol=1e-6, atol=1e-6 * 2.0**power)
+            scaled = factorize_ratings(
+                x * 4.0**power, known, 2, **options | {"regularization": penalty * 4.0**power}
+            )
+            np.testing.assert_allclose(
+                scaled.c, base.c * 2.0**power, rtol=1e-6, atol=1e-6 * 2.0**power
+            )
 
 
 # Classes
@@ -312,10 +367,15 @@ def judged_axes(x, labels, k):
     return values[::-1][:k], vectors[:, ::-1][:, :k] * math.sqrt(len(x))
 
 
-@promise("lda", border="10 points for each coordinate; the scatter matrix is well conditioned to 1e-5, or not")
+@promise(
+    "lda",
+    border="10 points for each coordinate; the scatter matrix is well conditioned to 1e-5, or not",
+)
 def solves_the_eigenproblem():
     """The axes whiten the classes and separate their centers best, as a dense eigensolver and scikit-learn say."""
-    for d, classes, extra, spread in itertools.product((1, 2, 3, 4), (2, 3, 4), (-1, 0, 1, 40), (1, 1e-2, 1e-3, 4e-3)):
+    for d, classes, extra, spread in itertools.product(
+        (1, 2, 3, 4), (2, 3, 4), (-1, 0, 1, 40), (1, 1e-2, 1e-3, 4e-3)
+    ):
         n = max(10 * d + extra, 3 * classes)
         labels = np.arange(n) % classes
         x = table_of("flat", n, d, seed=n) + 3 * table_of("flat", classes, d, seed=1)[labels]
@@ -332,7 +392,9 @@ def solves_the_eigenproblem():
                 whole = judged_axes(x, labels, min(d, classes - 1))[0].sum()
                 np.testing.assert_allclose(found.ratio, values / whole, atol=slack)
                 judge = LinearDiscriminantAnalysis(solver="svd", n_components=k).fit(x, labels)
-                assert (found.classify(x.astype(dtype)) == judge.predict(x)).mean() >= (1 if k == classes - 1 else 0.6)
+                assert (found.classify(x.astype(dtype)) == judge.predict(x)).mean() >= (
+                    1 if k == classes - 1 else 0.6
+                )
 
 
 @promise("lda", border="a coordinate or direction with 1e-4 of the spread; coordinates without any")
@@ -359,7 +421,9 @@ def ignores_order_units_and_constants():
         with case(noise=noise):
             assert lda(near, sevenths, kept).axes.shape == (4, kept)
             if kept == 3:
-                with pytest.raises(ValueError, match=r"^k must be at most the number of directions .* = 3, got 4$"):
+                with pytest.raises(
+                    ValueError, match=r"^k must be at most the number of directions .* = 3, got 4$"
+                ):
                     lda(near, sevenths, 4)
 
 
@@ -368,7 +432,9 @@ def classifies_far_from_zero():
     """The offset of float32 points changes no coordinate and no class, and a new point may be tiny."""
     labels = np.arange(4000) % 2
     for offset, spread in ((0, 1), (300, 0.1), (1e6, 0.3), (1e6, 0.1)):
-        x = (table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]).astype(np.float32)
+        x = (table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]).astype(
+            np.float32
+        )
         with case(offset=offset, spread=spread):
             found, judge = lda(x, labels, 1), lda(x.astype(float), labels, 1)
             assert found.project(x).dtype == np.float32
@@ -391,7 +457,10 @@ def trains_in_every_unit():
             with case(dtype=dtype, unit=unit):
                 model = Autoencoder(3, 1, generator=torch.Generator().manual_seed(0), dtype=dtype)
                 if unit < size:
-                    with pytest.raises(ValueError, match=r"^x must be large enough for its squares to fit torch.float"):
+                    with pytest.raises(
+                        ValueError,
+                        match=r"^x must be large enough for its squares to fit torch.float",
+                    ):
                         model.fit(x * unit)
                     assert float(model.fit((x * unit)[:1].expand(5, 3))[-1]) == 0
                 else:
@@ -401,15 +470,24 @@ def trains_in_every_unit():
                     assert abs(found @ axis) > (1 - 1e-3) * np.linalg.norm(found)
 
 
-@promise("Autoencoder", border="linear or with a hidden layer; one point; k = d; scales that differ by 100")
+@promise(
+    "Autoencoder",
+    border="linear or with a hidden layer; one point; k = d; scales that differ by 100",
+)
 def rebuilds_no_better_than_pca():
     """The loss never rises, is that of the points, and a linear one reaches PCA's and no less."""
     dtypes = {torch.float64: 1e-6, torch.float32: 1e-4}
-    for (d, k, n), (dtype, slack) in itertools.product(((3, 1, 1), (3, 2, 40), (2, 2, 9)), dtypes.items()):
-        for scales, hidden in (((1, 1, 1), None), ((100, 1, 0.1), None), ((1, 1, 1), 4))[: 3 if n == 40 else 2]:
+    for (d, k, n), (dtype, slack) in itertools.product(
+        ((3, 1, 1), (3, 2, 40), (2, 2, 9)), dtypes.items()
+    ):
+        for scales, hidden in (((1, 1, 1), None), ((100, 1, 0.1), None), ((1, 1, 1), 4))[
+            : 3 if n == 40 else 2
+        ]:
             with case(d=d, k=k, n=n, dtype=dtype, scales=scales, hidden=hidden):
                 x = torch.tensor(table_of("flat", n, d) * np.array(scales)[:d] + 5, dtype=dtype)
-                model = Autoencoder(d, k, hidden, generator=torch.Generator().manual_seed(0), dtype=dtype)
+                model = Autoencoder(
+                    d, k, hidden, generator=torch.Generator().manual_seed(0), dtype=dtype
+                )
                 losses = model.fit(x, steps=30 if hidden else 200)
                 centered = x.double() - x.double().mean(dim=0)
                 spread = float(centered.square().sum() / n)
@@ -418,10 +496,16 @@ def rebuilds_no_better_than_pca():
                 rebuilt = model(x).detach().double()
                 rounding = 1e-10 if dtype is torch.float64 else 1e-5
                 assert float(losses[-1]) == pytest.approx(
-                    float((rebuilt - x.double()).square().sum() / n), rel=1e-3, abs=rounding * (spread + 75)
+                    float((rebuilt - x.double()).square().sum() / n),
+                    rel=1e-3,
+                    abs=rounding * (spread + 75),
                 )
                 if hidden is None:
-                    assert -rounding * (spread + 75) <= float(losses[-1]) - least <= slack * spread + rounding * 75
+                    assert (
+                        -rounding * (spread + 75)
+                        <= float(losses[-1]) - least
+                        <= slack * spread + rounding * 75
+                    )
 
 
 # Random projections
@@ -429,7 +513,9 @@ def rebuilds_no_better_than_pca():
 
 def failure(k, eps):
     """Return both tails of chi-square by SciPy's incomplete gamma functions."""
-    return scipy.special.gammaincc(k / 2, k / 2 * (1 + eps)) + scipy.special.gammainc(k / 2, k / 2 * (1 - eps))
+    return scipy.special.gammaincc(k / 2, k / 2 * (1 + eps)) + scipy.special.gammainc(
+        k / 2, k / 2 * (1 - eps)
+    )
 
 
 @promise("norm_failure_probability", "norm_failure_chernoff", "norm_failure_bound", "inner_product_failure_bound",
@@ -445,7 +531,10 @@ def failure_is_chi_square():
                     assert found == pytest.approx(failure(k, eps), rel=1e-10)
                 assert 0 <= found <= last
                 last = found
-                chernoff, product = jl.norm_failure_chernoff(k, eps), jl.inner_product_failure_bound(k, eps)
+                chernoff, product = (
+                    jl.norm_failure_chernoff(k, eps),
+                    jl.inner_product_failure_bound(k, eps),
+                )
                 assert found <= chernoff * (1 + 1e-12)
                 assert chernoff <= product * (1 + 1e-12)
                 assert product <= jl.norm_failure_bound(k, eps) * (1 + 1e-12)
@@ -456,7 +545,9 @@ def min_dim_is_the_smallest():
     """The chance of k is small enough, and that of k - 1 is not."""
     bounds = {"chi-square": jl.norm_failure_probability, "chernoff": jl.norm_failure_chernoff,
               "dasgupta-gupta": jl.norm_failure_bound}  # fmt: skip
-    cases = itertools.product((2, 3, 10**6, 10**100), (0.05, 0.3, 0.9, 0.999), (1e-9, 0.05, 0.999), bounds.items())
+    cases = itertools.product(
+        (2, 3, 10**6, 10**100), (0.05, 0.3, 0.9, 0.999), (1e-9, 0.05, 0.999), bounds.items()
+    )
     for n, eps, delta, (name, bound) in cases:
         with case(n=n, eps=eps, delta=delta, bound=name):
             k = jl.min_dim(n, eps, delta=delta, bound=name)
@@ -472,7 +563,10 @@ def distortions(x, r):
     return np.square(steps @ r.T).sum(axis=1) / np.square(steps).sum(axis=1) - 1
 
 
-@promise("distortion", border="128 points to a block; pairs nearer than a tenth of their lengths; 2 points")
+@promise(
+    "distortion",
+    border="128 points to a block; pairs nearer than a tenth of their lengths; 2 points",
+)
 def distortion_by_differences():
     """Each pair is what its difference gives, in float64 whatever comes, at every number of points."""
     for n in (2, 3, 127, 128, 129, 130, 255, 256, 257):
@@ -489,7 +583,9 @@ def distortion_by_differences():
     np.testing.assert_allclose(
         jl.distortion(np.pad(x, ((0, 0), (0, 2))), np.pad(r, ((0, 0), (0, 2)))), base, atol=1e-12
     )
-    np.testing.assert_allclose(jl.distortion(x * 2.0**100, r * 2.0**-50), (base + 1) * 2.0**-100 - 1, atol=1e-12)
+    np.testing.assert_allclose(
+        jl.distortion(x * 2.0**100, r * 2.0**-50), (base + 1) * 2.0**-100 - 1, atol=1e-12
+    )
 
 
 @promise("inner_product_std", "sign_inner_product_std", "sign_inner_products", "projected_product_error",
@@ -498,9 +594,15 @@ def products_by_loops():
     """The deviations are their formulas, estimates are loops, and the expected error is that of the moments."""
     for k, rho in itertools.product((1, 2, 7, 2**53), (-1.0, -0.3, 0.0, 1.0)):
         assert jl.inner_product_std(rho, k) == pytest.approx(math.sqrt((1 + rho**2) / k))
-        assert jl.sign_inner_product_std(rho, k) == pytest.approx(math.sqrt((math.pi / 2 - rho**2) / k))
+        assert jl.sign_inner_product_std(rho, k) == pytest.approx(
+            math.sqrt((math.pi / 2 - rho**2) / k)
+        )
     for (n, d), k in itertools.product(SHAPES, (1, 3)):
-        x, y, r = table_of("equal", n, d), table_of("empty", 2, d, seed=1), table_of("flat", k, d, seed=2)
+        x, y, r = (
+            table_of("equal", n, d),
+            table_of("empty", 2, d, seed=1),
+            table_of("flat", k, d, seed=2),
+        )
         with case(n=n, d=d, k=k):
             estimates = jl.sign_inner_products(x, y, r)
             for i, j in np.ndindex(estimates.shape):
@@ -509,7 +611,9 @@ def products_by_loops():
                 assert estimates[i, j] == pytest.approx(judged, rel=1e-12, abs=1e-12)
             v = table_of("flat", d, 2, seed=3)
             kappa = np.linalg.norm(x) * np.linalg.norm(v) / np.linalg.norm(x @ v)
-            assert jl.projected_product_error(x, v, k) == pytest.approx(math.sqrt((1 + kappa**2) / k))
+            assert jl.projected_product_error(x, v, k) == pytest.approx(
+                math.sqrt((1 + kappa**2) / k)
+            )
 
 
 # Scores
@@ -538,44 +642,67 @@ def root_of(moment, d):
     return np.sqrt(np.maximum(values, 0))[:, np.newaxis] * axes.T * units
 
 
-@promise("factorize", "score_error", border="no moment, a singular one, a zero coordinate; more ranks than directions")
+@promise(
+    "factorize",
+    "score_error",
+    border="no moment, a singular one, a zero coordinate; more ranks than directions",
+)
 def factors_have_the_least_error():
     """The error is Eckart and Young's of the weighted matrix, and a zero row or column, or a unit, changes nothing."""
     for kind, w, k in all_tables(shapes=FEWER_SHAPES):
-        for s_moment, h_moment in zip(moments(w.shape[0]), itertools.cycle(moments(w.shape[1])), strict=False):
+        for s_moment, h_moment in zip(
+            moments(w.shape[0]), itertools.cycle(moments(w.shape[1])), strict=False
+        ):
             weighted = root_of(s_moment, w.shape[0]) @ w @ root_of(h_moment, w.shape[1]).T
             size = np.linalg.norm(weighted)
             with case(kind=kind, shape=w.shape, k=k, s=s_moment, h=h_moment):
                 u, v = bilinear.factorize(w, k, s_moment=s_moment, h_moment=h_moment)
                 assert (u.shape, v.shape) == ((k, w.shape[0]), (k, w.shape[1]))
                 error = bilinear.score_error(w, u, v, s_moment=s_moment, h_moment=h_moment)
-                left = root_of(s_moment, w.shape[0]) @ (w - u.T @ v) @ root_of(h_moment, w.shape[1]).T
+                left = (
+                    root_of(s_moment, w.shape[0]) @ (w - u.T @ v) @ root_of(h_moment, w.shape[1]).T
+                )
                 assert error == pytest.approx(np.linalg.norm(left), abs=1e-7 * size)
                 assert error == pytest.approx(best_error(weighted, k), abs=1e-7 * size)
                 roots = root_of(s_moment, w.shape[0]), root_of(h_moment, w.shape[1])
                 for factor, root in zip((u, v), roots, strict=True):
                     seen = factor @ root.T
-                    np.testing.assert_allclose(seen @ seen.T, np.diag(spectrum_of(weighted)[:k]), atol=1e-6 * size)
+                    np.testing.assert_allclose(
+                        seen @ seen.T, np.diag(spectrum_of(weighted)[:k]), atol=1e-6 * size
+                    )
                     units = np.linalg.norm(root, axis=0)
                     units[units == 0] = 1
-                    unseen = scipy.linalg.null_space(root / units, rcond=1e-6) / units[:, np.newaxis]
+                    unseen = (
+                        scipy.linalg.null_space(root / units, rcond=1e-6) / units[:, np.newaxis]
+                    )
                     assert (
-                        np.abs(factor @ unseen) <= 1e-6 * (np.abs(factor) @ np.abs(unseen) + np.linalg.norm(factor))
+                        np.abs(factor @ unseen)
+                        <= 1e-6 * (np.abs(factor) @ np.abs(unseen) + np.linalg.norm(factor))
                     ).all()
-                first = (np.abs(u) >= (1 - 1e-8) * np.abs(u).max(axis=1, keepdims=True)).argmax(axis=1)
+                first = (np.abs(u) >= (1 - 1e-8) * np.abs(u).max(axis=1, keepdims=True)).argmax(
+                    axis=1
+                )
                 assert (u[np.arange(k), first] >= 0).all()
         with case(kind=kind, shape=w.shape, k=k, change="float32, units, padding, transposition"):
             u, v = bilinear.factorize(w, k)
             single = bilinear.factorize(w.astype(np.float32), k)
             assert single.u.dtype == single.v.dtype == np.float32
             error, rounding = bilinear.score_error(w, u, v), 1e-12 * np.linalg.norm(w)
-            assert bilinear.score_error(w, *single) == pytest.approx(error, abs=1e-5 * np.linalg.norm(w))
+            assert bilinear.score_error(w, *single) == pytest.approx(
+                error, abs=1e-5 * np.linalg.norm(w)
+            )
             for power in (-200, 201):
-                scaled = bilinear.score_error(w * 2.0**power, *bilinear.factorize(w * 2.0**power, k))
+                scaled = bilinear.score_error(
+                    w * 2.0**power, *bilinear.factorize(w * 2.0**power, k)
+                )
                 assert scaled / 2.0**power == pytest.approx(error, abs=rounding)
-            assert bilinear.score_error(w.T, *bilinear.factorize(w.T, k)) == pytest.approx(error, abs=rounding)
+            assert bilinear.score_error(w.T, *bilinear.factorize(w.T, k)) == pytest.approx(
+                error, abs=rounding
+            )
             padded = np.pad(w, 1)
-            assert bilinear.score_error(padded, *bilinear.factorize(padded, k)) == pytest.approx(error, abs=rounding)
+            assert bilinear.score_error(padded, *bilinear.factorize(padded, k)) == pytest.approx(
+                error, abs=rounding
+            )
 
 
 @promise("score", "reduced_rank_score", border="one query or many, one key or many")
@@ -587,23 +714,32 @@ def scores_by_loops():
         for lead_s, lead_h in (((), ()), ((3,), ()), ((), (3,)), ((3,), (3,)), ((2, 3), (2, 3))):
             with case(shape=(d2, d1), s=lead_s, h=lead_h):
                 s, h = fresh(3).random((*lead_s, d2)), fresh(4).random((*lead_h, d1))
-                for found, matrix in ((bilinear.score(s, w, h), w), (bilinear.reduced_rank_score(s, u, v, h), u.T @ v)):
+                for found, matrix in (
+                    (bilinear.score(s, w, h), w),
+                    (bilinear.reduced_rank_score(s, u, v, h), u.T @ v),
+                ):
                     judged = np.einsum("...i,ij,...j->...", s, matrix, h)
                     np.testing.assert_allclose(found, judged, rtol=1e-10, atol=1e-12)
                     assert isinstance(found, float) == (lead_s == lead_h == ())
 
 
-@promise("fit_factors", border="no step; a zero target; float32; repeated or missing singular values")
+@promise(
+    "fit_factors", border="no step; a zero target; float32; repeated or missing singular values"
+)
 def descent_nears_the_best():
     """The losses are half the squared errors, they end near Eckart and Young's and never below, in every unit."""
-    for (kind, a, k), dtype in itertools.product(all_tables(shapes=[(1, 1), (4, 4), (3, 5), (5, 3)]), FLOATS):
+    for (kind, a, k), dtype in itertools.product(
+        all_tables(shapes=[(1, 1), (4, 4), (3, 5), (5, 3)]), FLOATS
+    ):
         given = a.astype(dtype)
         with case(kind=kind, shape=a.shape, k=k, dtype=dtype):
             found = bilinear.fit_factors(given, k, steps=2000 if dtype is np.float64 else 20, rng=0)
             size = np.square(a).sum()
             assert found.u.dtype == found.v.dtype == dtype
             miss = given.astype(float) - found.u.astype(float) @ found.v.astype(float).T
-            assert found.losses[-1] == pytest.approx(np.square(miss).sum() / 2, rel=EPS[dtype], abs=EPS[dtype] * size)
+            assert found.losses[-1] == pytest.approx(
+                np.square(miss).sum() / 2, rel=EPS[dtype], abs=EPS[dtype] * size
+            )
             least = best_error(given, k) ** 2 / 2
             assert found.losses.min() >= least - 1e-14 * size
             if dtype is np.float64 and spectrum_of(a)[k - 1] > 0.01 * spectrum_of(a)[0]:
@@ -618,7 +754,10 @@ def descent_nears_the_best():
 # Models
 
 
-@promise("rank_report", border="m below or above n; fewer than two rows or columns; more than two axes; any unit")
+@promise(
+    "rank_report",
+    border="m below or above n; fewer than two rows or columns; more than two axes; any unit",
+)
 def report_is_the_spectrum():
     """The stable rank and the ranks kept are those of the singular values, in every unit and type."""
     for kind, (m, n) in itertools.product(KINDS, SHAPES):
@@ -633,7 +772,10 @@ def report_is_the_spectrum():
             with case(kind=kind, shape=(m, n), power=power, dtype=dtype):
                 weight = torch.tensor(a * 2.0**power).to(dtype)
                 if min(m, n) < 2:
-                    with pytest.raises(ValueError, match=r"^model must hold a weight with two axes or more, got none"):
+                    with pytest.raises(
+                        ValueError,
+                        match=r"^model must hold a weight with two axes or more, got none",
+                    ):
                         caches.rank_report({"a": weight})
                     continue
                 before = weight.clone()
@@ -642,7 +784,9 @@ def report_is_the_spectrum():
                 s = spectrum_of(weight.double().numpy() / 2.0**power)
                 energy = np.cumsum(s**2) / max((s**2).sum(), 1e-300)
                 for row in range(2):
-                    assert columns["stable rank"][row] == pytest.approx((s**2).sum() / (s[0] ** 2 or 1), rel=1e-9)
+                    assert columns["stable rank"][row] == pytest.approx(
+                        (s**2).sum() / (s[0] ** 2 or 1), rel=1e-9
+                    )
                     for share in (0.9, 0.95, 0.99):
                         kept = columns[f"k for {share:.0%}"][row]
                         assert kept == 0 if s[0] == 0 else energy[kept - 1] >= share - 1e-12
@@ -660,12 +804,21 @@ def compression_is_the_best():
                 linear.weight.copy_(torch.tensor(a))
             weighted = a @ root_of(moment, n).T
             size, given = np.linalg.norm(weighted), None if moment is None else torch.tensor(moment)
-            for k, energy in (*((k, None) for k in range(1, min(m, n) + 1)), (None, 0.5), (None, 0.9)):
+            for k, energy in (
+                *((k, None) for k in range(1, min(m, n) + 1)),
+                (None, 0.5),
+                (None, 0.9),
+            ):
                 with case(kind=kind, shape=(m, n), k=k, energy=energy, moment=moment is not None):
                     squares = np.square(spectrum_of(weighted)).cumsum()
-                    needed = 1 + np.count_nonzero(squares < (energy or 0) * squares[-1] * (1 - 1e-12))
+                    needed = 1 + np.count_nonzero(
+                        squares < (energy or 0) * squares[-1] * (1 - 1e-12)
+                    )
                     if energy is not None and needed * (m + n) > m * n:
-                        with pytest.raises(ValueError, match=rf"^energy must need fewer directions.* needs {needed};"):
+                        with pytest.raises(
+                            ValueError,
+                            match=rf"^energy must need fewer directions.* needs {needed};",
+                        ):
                             caches.compress(linear, energy=energy, moment=given)
                         continue
                     first, second = caches.compress(linear, k, energy=energy, moment=given)
@@ -677,7 +830,9 @@ def compression_is_the_best():
                     if energy is not None:
                         left = np.square(spectrum_of(weighted))
                         assert left[:kept].sum() >= energy * left.sum() * (1 - 1e-12)
-                        assert kept == 1 or left[: kept - 1].sum() < energy * left.sum() * (1 + 1e-12)
+                        assert kept == 1 or left[: kept - 1].sum() < energy * left.sum() * (
+                            1 + 1e-12
+                        )
                     assert first.bias is None
                     assert (second.bias is None) == (not bias)
                     numbers = first.weight.numel() + second.weight.numel()
@@ -689,7 +844,10 @@ def compression_is_the_best():
 
 
 @promise(
-    "kv_cache_numbers", "published_caches", "latent_cost", border="heads, groups or latent; rotary 0; absorb or not"
+    "kv_cache_numbers",
+    "published_caches",
+    "latent_cost",
+    border="heads, groups or latent; rotary 0; absorb or not",
 )
 def counts_by_arrays():
     """The counts are those of the arrays that a token leaves and of the products that it meets."""
@@ -697,13 +855,22 @@ def counts_by_arrays():
         with case(layers=layers, kept=kept, width=width, index=index):
             stored = sum(np.zeros(shape).size for shape in [(2, kept, width), (index,)] * layers)
             for name in ("heads", "groups"):
-                assert caches.kv_cache_numbers(layers, **{name: kept}, width=width, index=index) == stored
+                assert (
+                    caches.kv_cache_numbers(layers, **{name: kept}, width=width, index=index)
+                    == stored
+                )
             latent = sum(np.zeros(size).size for size in [kept, width, index] * layers)
             assert caches.kv_cache_numbers(layers, latent=kept, rotary=width, index=index) == latent
     for n, heads, d_h, d_c, d_rope in itertools.product((1, 3), (1, 2), (1, 4), (1, 5), (0, 2)):
         rotated, scores = (heads, d_rope, n), (heads, d_c, n)
         absorbed = [(heads, d_h, d_c), scores, rotated, (heads, n, d_c), (heads, d_c, d_h)]
-        restored = [(n, d_c, heads * d_h), (n, d_c, heads * d_h), (heads, d_h, n), rotated, (heads, n, d_h)]
+        restored = [
+            (n, d_c, heads * d_h),
+            (n, d_c, heads * d_h),
+            (heads, d_h, n),
+            rotated,
+            (heads, n, d_h),
+        ]
         for absorb, products in ((True, absorbed), (False, restored)):
             with case(n=n, heads=heads, d_h=d_h, d_c=d_c, d_rope=d_rope, absorb=absorb):
                 found = caches.latent_cost(n, heads, d_h, d_c, d_rope, absorb=absorb)
@@ -718,39 +885,71 @@ CARDS = [
 ]
 
 
-@promise("gpu_floor", "gpu_crossover", border="compute or memory; exact or k = n; below and above the crossover")
+@promise(
+    "gpu_floor",
+    "gpu_crossover",
+    border="compute or memory; exact or k = n; below and above the crossover",
+)
 def crossover_by_scanning():
     """A floor is the higher wall, and from the crossover on, and nowhere before, Linformer's is the lower."""
     for card, k, d, heads, batch in itertools.product(CARDS, (1, 2, 5, 40), (1, 8), (1, 3), (1, 4)):
         with case(card=card.source[:12], k=k, d=d, heads=heads, batch=batch):
             found = roofline.gpu_crossover(k, d, heads, card, batch=batch)
-            lengths = [*range(k, min(found, k + 60)), *range(max(found - 60, k), found + 60), 3 * found, 50 * found]
+            lengths = [
+                *range(k, min(found, k + 60)),
+                *range(max(found - 60, k), found + 60),
+                3 * found,
+                50 * found,
+            ]
             for n in lengths:
-                exact, mixed = (roofline.gpu_floor(n, d, heads, card, k=rank, batch=batch) for rank in (None, k))
+                exact, mixed = (
+                    roofline.gpu_floor(n, d, heads, card, k=rank, batch=batch) for rank in (None, k)
+                )
                 for floor in (exact, mixed):
-                    walls = {"compute": floor.flops / card.flops, "memory": floor.moved_bytes / card.bandwidth}
+                    walls = {
+                        "compute": floor.flops / card.flops,
+                        "memory": floor.moved_bytes / card.bandwidth,
+                    }
                     assert floor.seconds == walls[floor.wall] == max(walls.values())
                 assert (mixed.seconds < exact.seconds) == (n >= found)
 
 
-@promise("attention_bytes", "trials", border="fused or not; k or none; one half of the layer or the other; free memory")
+@promise(
+    "attention_bytes",
+    "trials",
+    border="fused or not; k or none; one half of the layer or the other; free memory",
+)
 def bytes_by_arrays():
     """Bytes are those of the arrays, and a plan runs what fits into four fifths of the free ones and says the rest."""
-    for n, d, heads, batch, k, fused in itertools.product((1, 4, 9), (1, 8), (1, 2), (1, 3), (None, 1), (True, False)):
+    for n, d, heads, batch, k, fused in itertools.product(
+        (1, 4, 9), (1, 8), (1, 2), (1, 3), (None, 1), (True, False)
+    ):
         width, seen = heads * d, n if k is None else k
         numbers = 4 * batch * n * width + (0 if k is None else n * k + 2 * batch * k * width)
-        whole = 2 * numbers + 4 * batch * heads * n + (0 if fused else 12 * batch * heads * n * seen)
+        whole = (
+            2 * numbers + 4 * batch * heads * n + (0 if fused else 12 * batch * heads * n * seen)
+        )
         with case(n=n, d=d, heads=heads, batch=batch, k=k, fused=fused):
             assert roofline.attention_bytes(n, d, heads, k=k, fused=fused, batch=batch) == whole
             for wide in (1, 1000):
                 second = 2 * batch * n * 2 * (width + wide)
-                layer = roofline.attention_bytes(n, d, heads, k=k, fused=fused, batch=batch, feedforward=wide)
+                layer = roofline.attention_bytes(
+                    n, d, heads, k=k, fused=fused, batch=batch, feedforward=wide
+                )
                 assert layer == max(whole + 3 * 2 * batch * n * width, second)
             if k and batch == 1:
                 exact = roofline.attention_bytes(n, d, heads, fused=fused)
-                for free in (whole / 0.8, whole / 0.8 * (1 - 1e-9), exact / 0.8, exact / 0.8 * (1 - 1e-9)):
+                for free in (
+                    whole / 0.8,
+                    whole / 0.8 * (1 - 1e-9),
+                    exact / 0.8,
+                    exact / 0.8 * (1 - 1e-9),
+                ):
                     (trial,) = roofline.trials([n], d, heads, k, free=free, fused=fused)
-                    assert (trial.exact, trial.linformer) == (exact <= 0.8 * free, whole <= 0.8 * free)
+                    assert (trial.exact, trial.linformer) == (
+                        exact <= 0.8 * free,
+                        whole <= 0.8 * free,
+                    )
                     assert (trial.note == "") == (trial.exact and trial.linformer)
 
 
@@ -766,5 +965,7 @@ def test_every_function_has_rows():
         "gpu_named",
         "gaussian_projection",
     }  # of cards and draws
-    public = {name for module in (jl, roofline, bilinear) for name in module.__all__ if name[0].islower()}
+    public = {
+        name for module in (jl, roofline, bilinear) for name in module.__all__ if name[0].islower()
+    }
     assert public - elsewhere <= {name for row in TABLE for name in row.values[0]}

@@ -1,6 +1,7 @@
 """What randomized SVD, PCA, and the counts of rank promise, swept across every border where they take another way.
 
-Small sizes are swept exhaustively, flat spectra first: a spectrum that falls fast hides what goes wrong at a border.
+Small sizes are swept exhaustively, flat spectra first: a spectrum that falls fast hides what goes
+wrong at a border.
 """
 
 import itertools
@@ -40,9 +41,13 @@ KINDS = {
     "falling": spread(lambda r: 1 / np.arange(1.0, r + 1)),
     "steep": spread(lambda r: np.logspace(0, -16, r)),
     "deficient": spread(lambda r: np.r_[np.ones(r // 3), np.zeros(r - r // 3)]),
-    "equal columns": lambda m, n: np.repeat(default_rng(2).standard_normal((m, -(-n // 3))), 3, axis=1)[:, :n],
+    "equal columns": lambda m, n: np.repeat(
+        default_rng(2).standard_normal((m, -(-n // 3))), 3, axis=1
+    )[:, :n],
     "empty rows and columns": half_empty,
-    "corner": lambda m, n: np.pad(np.diag(np.arange(1.0 + min(m, n) // 2, 0, -1)), ((0, m), (0, n)))[:m, :n],
+    "corner": lambda m, n: np.pad(
+        np.diag(np.arange(1.0 + min(m, n) // 2, 0, -1)), ((0, m), (0, n))
+    )[:m, :n],
     "zero": lambda m, n: np.zeros((m, n)),
 }
 
@@ -60,7 +65,9 @@ def check_promises(a, k, row, *, exact=False, near=1e99, **options):
     assert (s[1:] <= s[:-1]).all(), row
     assert (s <= judge[:k] + rounding).all(), row
     rest = np.linalg.norm(a - (u * s) @ vt)
-    assert abs(rest**2 - (np.square(judge).sum() - np.square(s).sum())) <= rounding * np.linalg.norm(a), row
+    assert abs(
+        rest**2 - (np.square(judge).sum() - np.square(s).sum())
+    ) <= rounding * np.linalg.norm(a), row
     assert rest <= near * np.linalg.norm(judge[k:]) + rounding, row
     if exact:
         np.testing.assert_allclose(s, judge[:k], atol=rounding, err_msg=str(row))
@@ -112,7 +119,9 @@ def test_what_changes_nothing(kind):
             "operator": randomized_svd(aslinearoperator(a), k, rng=3).s,
         }
         for form, values in forms.items():
-            np.testing.assert_allclose(values, s, rtol=1e-9, atol=1e-13 * s[0], err_msg=f"{kind} {m} {n} {k} {form}")
+            np.testing.assert_allclose(
+                values, s, rtol=1e-9, atol=1e-13 * s[0], err_msg=f"{kind} {m} {n} {k} {form}"
+            )
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e-20, 1.0, 1e20, 1e150])
@@ -120,7 +129,9 @@ def test_operators_of_any_unit(unit):
     """Their entries cannot be bounded in advance; squares of products must not overflow."""
     a = KINDS["Gaussian"](50, 30)
     scaled = aslinearoperator(scipy.sparse.diags_array(np.full(50, unit))) @ aslinearoperator(a)
-    np.testing.assert_allclose(randomized_svd(scaled, 4, rng=0).s / unit, randomized_svd(a, 4, rng=0).s, rtol=1e-12)
+    np.testing.assert_allclose(
+        randomized_svd(scaled, 4, rng=0).s / unit, randomized_svd(a, 4, rng=0).s, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,13 +141,16 @@ def test_products_are_counted(k, passes, products):
     """2 (t + 1) products for t passes, and two where the block holds all directions."""
     a, calls = KINDS["Gaussian"](60, 40), []
     counted = SimpleNamespace(
-        shape=a.shape, matmat=lambda x: calls.append(1) or a @ x, rmatmat=lambda x: calls.append(1) or a.T @ x
+        shape=a.shape,
+        matmat=lambda x: calls.append(1) or a @ x,
+        rmatmat=lambda x: calls.append(1) or a.T @ x,
     )
     randomized_svd(counted, k, power_iterations=passes, rng=0)
     assert len(calls) == products
 
 
-# PCA: the scatter matrix serves from ten points a coordinate on, down to 1e-5 of the largest variance
+# PCA: the scatter matrix serves from ten points a coordinate on, down to 1e-5 of the largest
+# variance
 
 
 def judged(x):
@@ -174,9 +188,19 @@ def test_axes_agree_with_float64(kind, dtype, offset):
                 for part, judge, rtol, atol in (
                     (pca.mean_, mean, 1e-15, 1e-15),
                     (pca.explained_variance_, variances[:k], eps, blur),
-                    (pca.explained_variance_ratio_, variances[:k] / (variances.sum() or 1), 1e-7, 10 * eps),
+                    (
+                        pca.explained_variance_ratio_,
+                        variances[:k] / (variances.sum() or 1),
+                        1e-7,
+                        10 * eps,
+                    ),
                     (pca.components_ @ pca.components_.T, np.eye(k), 1e-7, orthogonal),
-                    (pca.transform(x).mean(axis=0), np.zeros(k), 0, 1e-5 * variances[0] ** 0.5 + 1e-15 * offset),
+                    (
+                        pca.transform(x).mean(axis=0),
+                        np.zeros(k),
+                        0,
+                        1e-5 * variances[0] ** 0.5 + 1e-15 * offset,
+                    ),
                 ):
                     np.testing.assert_allclose(part, judge, rtol=rtol, atol=atol, err_msg=row)
                 apart = np.diff(np.r_[np.inf, variances, 0]) < -0.05 * variances[0]
@@ -200,7 +224,9 @@ def test_new_points_may_be_tiny():
         point = np.array([[small, 0, 0]], dtype=dtype)
         expected = (-pca.mean_ @ pca.components_.T)[np.newaxis]
         np.testing.assert_allclose(pca.transform(point), expected, rtol=1e-5)
-        np.testing.assert_allclose(pca.inverse_transform(point[:, :2]), pca.mean_[np.newaxis], rtol=1e-5)
+        np.testing.assert_allclose(
+            pca.inverse_transform(point[:, :2]), pca.mean_[np.newaxis], rtol=1e-5
+        )
 
 
 # Counts
@@ -217,7 +243,8 @@ def reduced(a):
         rows[r], rows[i] = rows[i], rows[r]
         rows[r] = [x / rows[r][j] for x in rows[r]]
         rows = [
-            row if q == r else [x - row[j] * y for x, y in zip(row, rows[r], strict=True)] for q, row in enumerate(rows)
+            row if q == r else [x - row[j] * y for x, y in zip(row, rows[r], strict=True)]
+            for q, row in enumerate(rows)
         ]
         pivots.append(j)
     return pivots, [[float(x) for x in row] for row in rows[: len(pivots)]]
@@ -240,7 +267,9 @@ def test_factors_are_the_echelon_form():
         assert numerical_rank(a) == len(result.columns) == len(pivots), a
         np.testing.assert_array_equal(result.columns, pivots, err_msg=str(a))
         np.testing.assert_array_equal(c, a[:, pivots], err_msg=str(a))
-        np.testing.assert_allclose(f, np.reshape(rows, f.shape), rtol=1e-11, atol=1e-11, err_msg=str(a))
+        np.testing.assert_allclose(
+            f, np.reshape(rows, f.shape), rtol=1e-11, atol=1e-11, err_msg=str(a)
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -251,10 +280,17 @@ def test_rounding_is_no_direction(dtype):
             level = np.linspace(1, 0.2, min(m, n)) * (np.arange(min(m, n)) < r)
             a = with_spectrum(level, m, n).astype(dtype)
             assert numerical_rank(a) == r, (m, n, r, dtype)
-            assert stable_rank(a) == pytest.approx(np.square(level).sum(), rel=2e-3), (m, n, r, dtype)
+            assert stable_rank(a) == pytest.approx(np.square(level).sum(), rel=2e-3), (
+                m,
+                n,
+                r,
+                dtype,
+            )
 
 
-@pytest.mark.parametrize(("dtype", "most"), [("float16", 0.05), ("float32", 1e-4), ("float64", 1e-12)])
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("float16", 0.05), ("float32", 1e-4), ("float64", 1e-12)]
+)
 def test_factors_amplify_no_rounding(dtype, most):
     """The product of the factors stays near matrices whose entries were rounded."""
     rng = default_rng(3)
@@ -300,7 +336,9 @@ def test_tiny_shares():
         assert choose_rank([0.0, 0.0], energy=share) == 0
     assert choose_rank([1.0, 1e-9], error=1 - 2.0**-53) == 1
     for rule in ({"energy": 0.9}, {"error": 0.1}):
-        with pytest.raises(ValueError, match=r"^s must hold enough values for this \w+, got 1 with 0\.0% of total$"):
+        with pytest.raises(
+            ValueError, match=r"^s must hold enough values for this \w+, got 1 with 0\.0% of total$"
+        ):
             choose_rank([1e-75], **rule, total=1e250)
 
 
@@ -317,10 +355,21 @@ def test_gap_in_noise():
     n, rng, right = 30, default_rng(0), 0
     for _ in range(100):
         strong = (orthonormal(n, 3, rng) * (6 * np.sqrt(n))) @ orthonormal(n, 3, rng).T
-        right += choose_rank(np.linalg.svd(strong + rng.standard_normal((n, n)), compute_uv=False), gap=True) == 3
+        right += (
+            choose_rank(
+                np.linalg.svd(strong + rng.standard_normal((n, n)), compute_uv=False), gap=True
+            )
+            == 3
+        )
     assert right >= 95
     for r in range(1, n):
-        assert choose_rank(np.linalg.svd(with_spectrum(np.linspace(1, 0.5, r), n, n), compute_uv=False), gap=True) == r
+        assert (
+            choose_rank(
+                np.linalg.svd(with_spectrum(np.linspace(1, 0.5, r), n, n), compute_uv=False),
+                gap=True,
+            )
+            == r
+        )
 
 
 def test_part_of_a_spectrum():
@@ -333,7 +382,9 @@ def test_part_of_a_spectrum():
             if k <= size <= 40:
                 assert choose_rank(s[:size], **{rule: share}, total=np.square(a).sum()) == k
             elif size:
-                with pytest.raises(ValueError, match=f"^s must hold enough values for this {rule}, got {size} with"):
+                with pytest.raises(
+                    ValueError, match=f"^s must hold enough values for this {rule}, got {size} with"
+                ):
                     choose_rank(s[:size], **{rule: share}, total=np.square(a).sum())
 
 
@@ -341,5 +392,7 @@ def test_color_images():
     image = default_rng(0).random((12, 20, 3))
     with pytest.raises(ValueError, match=r"of each of 12 matrices of shape \(20, 3\) = 3, got 5$"):
         truncated_svd(image - 0.5, 5)
-    with pytest.raises(ValueError, match=r"looks like an image of shape \(12, 20, 3\): move its colors first"):
+    with pytest.raises(
+        ValueError, match=r"looks like an image of shape \(12, 20, 3\): move its colors first"
+    ):
         truncated_svd(image, 2)

@@ -49,9 +49,16 @@ def test_random_states(hand):
         far = np.linalg.norm(read[:, None] - grays[None, :written], axis=2)
         right = int((far.argmin(1) == np.arange(written)).sum())
         kept = written * (state["d"] + 64) if method == "cache" else state["d"] * 64
-        error = np.linalg.norm(read - grays[:written]) / np.linalg.norm(grays[:written] - grays.mean(0))
+        error = np.linalg.norm(read - grays[:written]) / np.linalg.norm(
+            grays[:written] - grays.mean(0)
+        )
         holds = written if method == "cache" else state["d"] * 64 // (state["d"] + 64)
-        shown = {"given_back": right, "kept": kept, "holds": holds, "error": pytest.approx(error, abs=1e-6)}
+        shown = {
+            "given_back": right,
+            "kept": kept,
+            "holds": holds,
+            "error": pytest.approx(error, abs=1e-6),
+        }
         assert seen.shown() == shown
         assert album(PICTURES, **state).numbers == shown
 

@@ -34,7 +34,13 @@ def test_random_states(hand):
         if i % 5 == 0:
             a[:, 1] = 2 * a[:, 0]
         states.append({"a": a.tolist(), "theta": float(rng.uniform(-7, 7))})
-    special = [[[0, 0], [0, 0]], [[1, 0], [0, 1]], [[0, -1], [1, 0]], [[0, 0], [5, 0]], [[2, 1], [4, 2]]]
+    special = [
+        [[0, 0], [0, 0]],
+        [[1, 0], [0, 1]],
+        [[0, -1], [1, 0]],
+        [[0, 0], [5, 0]],
+        [[2, 1], [4, 2]],
+    ]
     hand.tour([*states, *({"a": a, "theta": 0.5} for a in special)], check)
 
 

@@ -13,14 +13,23 @@ FIGURE = attend
 
 def check(seen):
     state = seen.call("state")
-    table = {name: torch.tensor(part, dtype=torch.float64) for name, part in seen.call("table").items()}
+    table = {
+        name: torch.tensor(part, dtype=torch.float64) for name, part in seen.call("table").items()
+    }
     assert table["keys"].numpy() == pytest.approx(np.array(X) @ W_K)
     assert table["values"].numpy() == pytest.approx(np.array(X) @ W_V)
     query = state["sharpness"] * torch.tensor(state["query"], dtype=torch.float64)[None, None, None]
     keys, values = table["keys"][None, None], table["values"][None, None]
-    weights, output = attention_weights(query, keys)[0, 0, 0], softmax_attention(query, keys, values)[0, 0, 0]
+    weights, output = (
+        attention_weights(query, keys)[0, 0, 0],
+        softmax_attention(query, keys, values)[0, 0, 0],
+    )
     assert table["weights"].numpy() == pytest.approx(weights.numpy())
-    expected = {"share": weights.max().item(), "creature": output[0].item(), "happens": output[1].item()}
+    expected = {
+        "share": weights.max().item(),
+        "creature": output[0].item(),
+        "happens": output[1].item(),
+    }
     assert seen.shown() == pytest.approx(expected, abs=1e-9)
 
 

@@ -43,25 +43,33 @@ def test_answers_are_numpys(hand):
         numbers, expected = seen.shown(), shares(seen.call("state"), told)
         assert numbers.pop("bytes") == cache_bytes(seen.call("state"))
         assert numbers["answered"] == pytest.approx(expected["answered"], abs=0.01)
-        assert np.mean([numbers[name] == pytest.approx(expected[name]) for name in expected]) >= 0.75
+        assert (
+            np.mean([numbers[name] == pytest.approx(expected[name]) for name in expected]) >= 0.75
+        )
 
     hand.tour([UNCUT | state for state in STATES], check)
 
 
 def test_sliders_heads_and_the_best(show):
     hand = show(budget())
-    hand.figure.evaluate("(f) => { window.bests = []; f.addEventListener('best', (e) => bests.push(e.detail)); }")
+    hand.figure.evaluate(
+        "(f) => { window.bests = []; f.addEventListener('best', (e) => bests.push(e.detail)); }"
+    )
     slider = hand.figure.get_by_label("bits for each number")
     slider.fill(str(SETTINGS["bits"].index(4)))
     hand.said("your best so far")
     assert hand.call("state")["bits"] == 4
     hand.button("layer 2, head 1").click()
-    hand.page.wait_for_function("(f) => f.instrument.state().heads[4] === 0", arg=hand.figure.element_handle())
+    hand.page.wait_for_function(
+        "(f) => f.instrument.state().heads[4] === 0", arg=hand.figure.element_handle()
+    )
     hand.settle()
     assert hand.figure.get_by_label("numbers in a key").is_enabled()
     hand.figure.get_by_label("latent numbers").fill("0")
     hand.settle()
-    assert not hand.figure.get_by_label("numbers in a key").is_enabled(), "latents have no keys of their own"
+    assert not hand.figure.get_by_label("numbers in a key").is_enabled(), (
+        "latents have no keys of their own"
+    )
     kept = hand.page.evaluate("bests")
     assert [one["bytes"] for one in kept] == sorted((one["bytes"] for one in kept), reverse=True)
     hand.button("Show it").click()

@@ -19,8 +19,13 @@ NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 def test_states_match_package(hand):
     """Every model of the table and every configuration, with other settings each time, number for number."""
     rng = np.random.default_rng(0)
-    pasted = {name: each | {"pasted": json.dumps(each["config"])} for name, each in PASTED["configs"].items()}
-    pasted = {name: {part: each[part] for part in ("pasted", "billions")} for name, each in pasted.items()}
+    pasted = {
+        name: each | {"pasted": json.dumps(each["config"])}
+        for name, each in PASTED["configs"].items()
+    }
+    pasted = {
+        name: {part: each[part] for part in ("pasted", "billions")} for name, each in pasted.items()
+    }
     states = [
         {"model": name if name not in pasted else "pasted", **pasted.get(name, {}), "gpu": str(rng.choice(list(GPUS))),
          "cards": int(rng.integers(1, 17)), "split": split, "n": 2**10 * int(rng.integers(1, 1025)),
@@ -31,20 +36,29 @@ def test_states_match_package(hand):
 
     def judge(seen):
         state = dict(seen.call("state"))
-        name, text, billions, share = (state.pop(part) for part in ("model", "pasted", "billions", "share"))
-        model = read_config(json.loads(text)) if name == "pasted" else published_caches()[name].model
-        served = serve(model, **state, share=share / 100, billions=billions if name == "pasted" else None)
+        name, text, billions, share = (
+            state.pop(part) for part in ("model", "pasted", "billions", "share")
+        )
+        model = (
+            read_config(json.loads(text)) if name == "pasted" else published_caches()[name].model
+        )
+        served = serve(
+            model, **state, share=share / 100, billions=billions if name == "pasted" else None
+        )
         shown, table = seen.shown(), seen.call("table")
         assert [shown["weights"], shown["cache"], shown["chats"]] == pytest.approx(served[:3])
         assert shown["speed"] == pytest.approx(served.tokens_per_second, abs=1)
         for line, own in zip(table["lines"], served.lines[:4], strict=True):
             assert NUMBER.sub("#", line) == NUMBER.sub("#", own)
-            values = ([float(word.replace(",", "")) for word in NUMBER.findall(each)] for each in (line, own))
+            values = (
+                [float(word.replace(",", "")) for word in NUMBER.findall(each)]
+                for each in (line, own)
+            )
             assert next(values) == pytest.approx(next(values), abs=0.011)
         assert table["unknown"] == list(model.unknown)
-        assert served.lines[4:] == (f"not read, though they may matter: {', '.join(model.unknown)}",) * bool(
-            model.unknown
-        )
+        assert served.lines[4:] == (
+            f"not read, though they may matter: {', '.join(model.unknown)}",
+        ) * bool(model.unknown)
         assert sorted(map(sorted_items, table["parts"])) == sorted(map(sorted_items, model.parts))
 
     hand.tour(states, judge)

@@ -23,7 +23,12 @@ def check(hand):
     assert (points.shape, mapped.shape) == ((n, d), (n, k))
     off = np.abs(squared(mapped) / squared(points) - 1)
     chance = chi2.cdf(k * (1 - eps), k) + chi2.sf(k * (1 + eps), k)
-    expected = {"worst": off.max(), "median": np.median(off), "inside": (off <= eps).sum(), "chance": chance}
+    expected = {
+        "worst": off.max(),
+        "median": np.median(off),
+        "inside": (off <= eps).sum(),
+        "chance": chance,
+    }
     expected["union"] = min(1, chance * len(off))
     assert hand.shown() == pytest.approx(expected, rel=1e-6, abs=1e-12)
     return state, points, mapped
@@ -50,7 +55,9 @@ def test_map_is_gaussian_and_pythons(hand):
     assert points == pytest.approx(rows(0, 8, 20))
     assert mapped == pytest.approx(points @ rows(77, 30, 20).T / np.sqrt(30))
     drawn = rows(5, 400, 1000)
-    assert (drawn.mean(), drawn.std(), (np.abs(drawn) < 1.96).mean()) == pytest.approx((0, 1, 0.95), abs=0.005)
+    assert (drawn.mean(), drawn.std(), (np.abs(drawn) < 1.96).mean()) == pytest.approx(
+        (0, 1, 0.95), abs=0.005
+    )
     assert np.linalg.norm(np.corrcoef(drawn) - np.eye(400), 2) < 1.1 * (2 * np.sqrt(0.4) + 0.4)
 
 
@@ -66,7 +73,12 @@ def test_lines(hand):
 def test_pair(hand):
     hand.set(k=16, d=20, n=5, eps=0.5, seed=1)
     pair = hand.handle("pair")
-    for key, words in {"Home": "1 and 2", "ArrowRight": "1 and 3", "ArrowUp": "2 and 3", "End": "4 and 5"}.items():
+    for key, words in {
+        "Home": "1 and 2",
+        "ArrowRight": "1 and 3",
+        "ArrowUp": "2 and 3",
+        "End": "4 and 5",
+    }.items():
         pair.press(key)
         assert pair.get_attribute("aria-valuetext").startswith(f"points {words}")
     _, points, mapped = check(hand)
@@ -82,7 +94,9 @@ def test_throws_are_counted(hand):
     assert check(hand)[0]["seed"] == 1002
     hand.button("40 more throws").click()
     tally = hand.figure.get_by_text("All pairs inside:").first
-    hand.page.wait_for_function("(p) => p.textContent.includes(' of 43.')", arg=tally.element_handle())
+    hand.page.wait_for_function(
+        "(p) => p.textContent.includes(' of 43.')", arg=tally.element_handle()
+    )
     hand.settle()
     state, points, _ = check(hand)
     assert state["seed"] == 1042

@@ -13,7 +13,9 @@ def height(at):
 
 
 def after(at, size):
-    return at - size * np.array([(height(at + e) - height(at - e)) / 2e-6 for e in 1e-6 * np.eye(2)])
+    return at - size * np.array(
+        [(height(at + e) - height(at - e)) / 2e-6 for e in 1e-6 * np.eye(2)]
+    )
 
 
 def check(hand):
@@ -30,14 +32,25 @@ def check(hand):
 
 def test_random_states(hand):
     rng = np.random.default_rng(0)
-    starts, sizes, steps = rng.uniform(-2.4, 2.4, (50, 2)), rng.uniform(0.02, 0.4, 50), rng.integers(0, 21, 50)
+    starts, sizes, steps = (
+        rng.uniform(-2.4, 2.4, (50, 2)),
+        rng.uniform(0.02, 0.4, 50),
+        rng.integers(0, 21, 50),
+    )
     every = zip(starts.tolist(), sizes.tolist(), steps.tolist(), strict=True)
     hand.tour([{"start": start, "size": size, "step": step} for start, size, step in every], check)
 
 
 def test_as_the_chapter_says(hand):
     """Three steps of 0.1, as by hand; one of 0.3 leads uphill; and from the other side to the mirror image."""
-    ways = ([2, 0], 0.1, 1), ([2, 0], 0.1, 2), ([2, 0], 0.1, 3), ([0, 2], 0.1, 3), ([2, 0], 0.3, 1), ([2, 0], 0.3, 20)
+    ways = (
+        ([2, 0], 0.1, 1),
+        ([2, 0], 0.1, 2),
+        ([2, 0], 0.1, 3),
+        ([0, 2], 0.1, 3),
+        ([2, 0], 0.3, 1),
+        ([2, 0], 0.3, 20),
+    )
     states = [dict(zip(("start", "size", "step"), way, strict=True)) for way in ways]
     one, two, three, mirrored, far, end = hand.tour(states, check)
     assert one == pytest.approx({"f": 2, "c": 0.4, "height": 0.04})
@@ -59,5 +72,7 @@ def test_ball_by_hand(hand):
     assert hand.call("state")["step"] == 0
     assert check(hand)["height"] > 0.1
     hand.button("Roll").click()
-    hand.page.wait_for_function("() => document.querySelector('figure').instrument.state().step === 20")
+    hand.page.wait_for_function(
+        "() => document.querySelector('figure').instrument.state().step === 20"
+    )
     assert check(hand)["height"] < 0.001

@@ -14,7 +14,9 @@ from lowrank_tutor import figures
 from lowrank_tutor.kit import draw_first
 
 ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
-INSTRUMENTS = {name: partial(getattr(figures, name), **ARGUMENTS.get(name, {})) for name in figures.__all__}
+INSTRUMENTS = {
+    name: partial(getattr(figures, name), **ARGUMENTS.get(name, {})) for name in figures.__all__
+}
 INSTRUMENTS["draw_first"] = partial(
     draw_first, "How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True
 )
@@ -28,8 +30,20 @@ OTHER_STATES = {
     "downhill": {"start": [-1.5, 0.7], "size": 0.06, "step": 4},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
     "windows": {"borders": [0, 2, 9]},
-    "budget": {"first": 8, "second": 0, "rank": 8, "bits": 3, "latents": 0, "heads": [1, 1, 0, 1, 1, 1, 1, 0]},
-    "storyteller": {"story": "Ben has tea . Mia has rice . who has tea ?", "cut": "window", "k": 4, "head": 2},
+    "budget": {
+        "first": 8,
+        "second": 0,
+        "rank": 8,
+        "bits": 3,
+        "latents": 0,
+        "heads": [1, 1, 0, 1, 1, 1, 1, 0],
+    },
+    "storyteller": {
+        "story": "Ben has tea . Mia has rice . who has tea ?",
+        "cut": "window",
+        "k": 4,
+        "head": 2,
+    },
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
     "album": {"written": 20, "d": 16, "method": "best"},
@@ -49,9 +63,16 @@ OTHER_STATES = {
 }
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 WITHOUT_HANDLES = ("album", "budget", "card", "moving")  # native controls alone
-KILOBYTES = dict.fromkeys(("storyteller", "budget", "windows"), 250)  # a block without its pictures: with a model
+KILOBYTES = dict.fromkeys(
+    ("storyteller", "budget", "windows"), 250
+)  # a block without its pictures: with a model
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
+PHONE = {
+    "viewport": {"width": 360, "height": 740},
+    "is_mobile": True,
+    "has_touch": True,
+    "reduced_motion": "reduce",
+}
 TOUCH = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
 
 
@@ -67,10 +88,16 @@ def test_walk(hands, show, name):
     one, hand = INSTRUMENTS[name](), hands[name]
     assert hand.call("state") == one.state
     assert hand.shown() == pytest.approx(one.numbers, rel=1e-6, abs=1e-6)
-    texts = hand.figure.evaluate("(f) => [...f.querySelectorAll('data')].map((d) => [d.dataset.name, d.textContent])")
-    assert dict(texts) == {number: one.words.text(number, value) for number, value in one.numbers.items()}
+    texts = hand.figure.evaluate(
+        "(f) => [...f.querySelectorAll('data')].map((d) => [d.dataset.name, d.textContent])"
+    )
+    assert dict(texts) == {
+        number: one.words.text(number, value) for number, value in one.numbers.items()
+    }
     assert hand.figure.locator("p[role=status]").inner_text() == ""
-    assert name == "draw_first" or hand.figure.locator(".instrument-said p").text_content().startswith(one.alt)
+    assert name == "draw_first" or hand.figure.locator(
+        ".instrument-said p"
+    ).text_content().startswith(one.alt)
     names = [set(on.page.evaluate("Object.getOwnPropertyNames(window)")) for on in (hand, show())]
     assert names[0] - names[1] == {"lowrankTutor"}
     assert [url for url in hand.requests if not url.startswith(("file:", "data:", "blob:"))] == []
@@ -95,7 +122,9 @@ def test_markup(markup, name):
     own = re.sub(r"data:image/[a-z]+;base64,[\w+/=]+", "", html)
     assert len(own.encode()) <= KILOBYTES.get(name, 85) * 1000
     assert not re.search(r"\$|\\\(", own)  # to notebooks these are the beginning of a formula
-    assert set(re.findall(r"https?://[\w./]+", own)) <= {"http://www.w3.org/2000/svg"}  # a name, never an address
+    assert set(re.findall(r"https?://[\w./]+", own)) <= {
+        "http://www.w3.org/2000/svg"
+    }  # a name, never an address
     bundle = one._repr_mimebundle_()
     assert bundle["text/plain"] == repr(one) == f"<Instrument {name}: {one.alt}>"
     assert bundle["text/html"] == one._repr_html_() == html
@@ -103,11 +132,18 @@ def test_markup(markup, name):
 
 def test_without_scripts_and_in_print(show, hands):
     page = show(*(make() for make in INSTRUMENTS.values()), java_script_enabled=False).page
-    for figure, (name, make) in zip(page.locator("figure.instrument").all(), INSTRUMENTS.items(), strict=True):
+    for figure, (name, make) in zip(
+        page.locator("figure.instrument").all(), INSTRUMENTS.items(), strict=True
+    ):
         one, still = make(), figure.locator(".instrument-still")
         assert still.bounding_box()["height"] > (20 if name == "draw_first" else 50)
-        assert one.alt == (still.inner_text() if name == "draw_first" else still.get_attribute("alt"))
-        read = {d.get_attribute("data-name"): float(d.get_attribute("value")) for d in figure.locator("data").all()}
+        assert one.alt == (
+            still.inner_text() if name == "draw_first" else still.get_attribute("alt")
+        )
+        read = {
+            d.get_attribute("data-name"): float(d.get_attribute("value"))
+            for d in figure.locator("data").all()
+        }
         assert read == pytest.approx(one.numbers)
         assert "JavaScript" in figure.locator("noscript").inner_text()
         for media, printed in (("print", True), ("screen", False)):
@@ -136,8 +172,12 @@ def test_own_data(show):
     made = {name: make() for name, make in OWN_DATA.items()}
     page = show(*made.values()).page
     page.evaluate(READY)
-    states = page.evaluate("() => [...document.querySelectorAll('figure')].map((f) => f.instrument.state())")
-    numbers = page.evaluate("() => [...document.querySelectorAll('figure')].map((f) => f.instrument.numbers())")
+    states = page.evaluate(
+        "() => [...document.querySelectorAll('figure')].map((f) => f.instrument.state())"
+    )
+    numbers = page.evaluate(
+        "() => [...document.querySelectorAll('figure')].map((f) => f.instrument.numbers())"
+    )
     for (name, one), state, computed in zip(made.items(), states, numbers, strict=True):
         assert state == one.state, name
         assert computed == pytest.approx(one.numbers, rel=1e-5, abs=1e-5), name
@@ -148,7 +188,9 @@ def test_own_data_fits(show):
     wide = show(OWN_DATA["40 bars"](), OWN_DATA["large matrix"](), **LIGHT).page
     wide.evaluate(READY)
     assert lost_handles(wide) == []
-    curve = draw_first("How high?", [0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%")
+    curve = draw_first(
+        "How high?", [0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%"
+    )
     narrow = show(figures.windows(), curve, **PHONE)
     narrow.set(borders=list(range(23)))
     narrow.page.evaluate(READY)
@@ -157,7 +199,11 @@ def test_own_data_fits(show):
 
 NO_ARGUMENTS = {  # what Python alone is asked
     "arrows": {"a": [[[1, 2], [3, np.nan]], 1j * np.eye(2)], "form": ["x", ["rank"]]},
-    "score": {"s": [None, "a"], "u": [None, [0, 0], [0.05, 0.05]], "v": [[[1, 2], [3, 4]], [11, 0]]},
+    "score": {
+        "s": [None, "a"],
+        "u": [None, [0, 0], [0.05, 0.05]],
+        "v": [[[1, 2], [3, 4]], [11, 0]],
+    },
     "shadow": {"x": [[np.nan, 0], [1j, 0], [1, 2, 3]], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     "spectrum": {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a"], "k": [True]},
     "tilt": {"picture": [None, np.eye(2)], "degrees": [-1, 46, [2], None]},
@@ -189,7 +235,9 @@ ALIKE = ("k", "d", "n", "m", "written", "way", "rho", "method", "eps")  # refuse
 
 def refused(name, part, value):
     """Return the rule by which Python refuses an argument."""
-    with pytest.raises((TypeError, ValueError), match=f"^{part}.* must (be|have) .*, got ") as raised:
+    with pytest.raises(
+        (TypeError, ValueError), match=f"^{part}.* must (be|have) .*, got "
+    ) as raised:
         INSTRUMENTS[name](**{part: value})
     return str(raised.value).split(", got ")[0]
 
@@ -288,7 +336,9 @@ def test_one_sentence(show):
     for name, figure in on_page.items():
         figure.locator("[role=status]").evaluate(watch)
         # The first handle of dice only turns to another pair, and says itself which.
-        grips = figure.locator("input:visible" if name in WITHOUT_HANDLES else "[role=slider]:visible")
+        grips = figure.locator(
+            "input:visible" if name in WITHOUT_HANDLES else "[role=slider]:visible"
+        )
         height = figure.bounding_box()["height"]
         grips.nth(1 if name == "dice" else 0).evaluate(THREE_STEPS)
         assert figure.bounding_box()["height"] == height, name
@@ -323,16 +373,24 @@ def test_presets_morph(show, motion):
 
 
 def test_two_of_a_kind(show):
-    hand = show(figures.tilt(), figures.tilt(), address="#tilt=picture:disc;tilt:7.5;k:3&tilt-2=k:9")
+    hand = show(
+        figures.tilt(), figures.tilt(), address="#tilt=picture:disc;tilt:7.5;k:3&tilt-2=k:9"
+    )
     assert hand.call("state") == {"picture": "disc", "tilt": 7.5, "k": 3}
     second = hand.page.locator("figure.instrument").nth(1)
-    hand.page.wait_for_function("() => document.querySelectorAll('figure')[1].instrument.state().k === 9")
+    hand.page.wait_for_function(
+        "() => document.querySelectorAll('figure')[1].instrument.state().k === 9"
+    )
     second.get_by_role("button", name="Copy a link").click()
     assert "#tilt=picture:disc;tilt:7.5;k:3&tilt-2=picture:window;tilt:12;k:9" in hand.page.url
 
 
 @pytest.mark.parametrize(
-    "address", [f"#tilt={it}" for it in ("k:999", "tilt:steep", "%E0%A4%A;k:%", "picture:own", "toString:1", "tilt:")]
+    "address",
+    [
+        f"#tilt={it}"
+        for it in ("k:999", "tilt:steep", "%E0%A4%A;k:%", "picture:own", "toString:1", "tilt:")
+    ],
 )
 def test_bad_addresses(show, address):
     hand = show(figures.tilt(), address=address)
@@ -356,12 +414,15 @@ WAYS_TO_HOLD = {
     "bars": figures.spectrum,
     "a cut, and a picture that turns": figures.tilt,
     "borders": figures.windows,
-    "a curve": lambda: draw_first("How fast?", [4, 3, 2, 1], kind="curve", x=[1, 2, 3, 4], limits=(0, 5)),
+    "a curve": lambda: draw_first(
+        "How fast?", [4, 3, 2, 1], kind="curve", x=[1, 2, 3, 4], limits=(0, 5)
+    ),
 }
 AT_REST = """async () => {
   for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 100))) at = scrollY;
 }"""
-# Where on a panel a finger comes down beside every handle: of those places the one nearest to the middle.
+# Where on a panel a finger comes down beside every handle: of those places the one nearest to the
+# middle.
 BESIDE = """
 (panel) => {
   panel.scrollIntoView({ block: "center" });
@@ -385,15 +446,21 @@ def test_fingers(show, name):
     hand.page.add_style_tag(content="body { padding-bottom: 2000px }")
     handles = hand.figure.locator("[role=slider]")
     before = hand.call("state"), handles.evaluate_all(SAID)
-    for panel in hand.figure.locator(":is(svg:has(.grips), canvas, input[type=range]):visible").all():
+    for panel in hand.figure.locator(
+        ":is(svg:has(.grips), canvas, input[type=range]):visible"
+    ).all():
         x, y = panel.evaluate(BESIDE)
         at = hand.page.evaluate("scrollY")
         swipe(hand.page, x, y, "up")
         hand.page.wait_for_function("(at) => scrollY > at + 20", arg=at)
         hand.page.evaluate(AT_REST)
         assert (hand.call("state"), handles.evaluate_all(SAID)) == before
-    for handle in hand.figure.locator("[role=slider]:visible").all()[:3]:  # the first may be at its end already
-        handle.evaluate("(handle) => handle.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    for handle in hand.figure.locator("[role=slider]:visible").all()[
+        :3
+    ]:  # the first may be at its end already
+        handle.evaluate(
+            "(handle) => handle.scrollIntoView({ block: 'center', behavior: 'instant' })"
+        )
         box, at = handle.locator(".knob").bounding_box(), hand.page.evaluate("scrollY")
         swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, "up")
         hand.page.evaluate(AT_REST)
@@ -401,8 +468,8 @@ def test_fingers(show, name):
     assert "cut" in name or handles.evaluate_all(SAID) != before[1]  # a cut goes sideways alone
 
 
-# As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each script made anew in its
-# place, and the whole attached to the page before that or after.
+# As JupyterLab 4 puts HTML into an output (rendermime's renderHTML): the text first, then each
+# script made anew in its place, and the whole attached to the page before that or after.
 AS_JUPYTERLAB = """
 ([html, late]) => {
   const host = document.createElement("div");
@@ -445,11 +512,17 @@ def test_removed_output_is_forgotten(browser, markup):
 
 
 def test_frame_as_in_colab(browser, tmp_path, markup):
-    (tmp_path / "frame.html").write_text(f"<body>{markup(figures.arrows())}</body>", encoding="utf-8")
-    (tmp_path / "page.html").write_text('<iframe sandbox="allow-scripts" src="frame.html"></iframe>', encoding="utf-8")
+    (tmp_path / "frame.html").write_text(
+        f"<body>{markup(figures.arrows())}</body>", encoding="utf-8"
+    )
+    (tmp_path / "page.html").write_text(
+        '<iframe sandbox="allow-scripts" src="frame.html"></iframe>', encoding="utf-8"
+    )
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     figure = page.frame_locator("iframe").locator("figure.instrument")
     assert figure.evaluate("(f) => f.instrument.numbers().rank") == 2
-    assert figure.get_by_role("button", name="Copy a link").count() == 0  # nobody sees a frame's address
+    assert (
+        figure.get_by_role("button", name="Copy a link").count() == 0
+    )  # nobody sees a frame's address
     page.close()

@@ -33,7 +33,9 @@ def test_line_trades(show):
     """The bars add up to the same, and the most lies along the first principal axis."""
     seen = show(moving("line")).tour([{"t": t} for t in range(181)])
     along = np.array([each.shown()["along"] for each in seen])
-    assert along + [each.shown()["across"] for each in seen] == pytest.approx(np.full(181, (POINTS**2).sum()))
+    assert along + [each.shown()["across"] for each in seen] == pytest.approx(
+        np.full(181, (POINTS**2).sum())
+    )
     values, vectors = np.linalg.eigh(POINTS.T @ POINTS)
     assert along.argmax() == round(np.degrees(np.arctan2(*vectors[::-1, 1])) % 180)
     assert along.max() == pytest.approx(values[1], rel=1e-3)
@@ -43,16 +45,26 @@ def test_axis_of_lda(show):
     """The numbers are quadratic forms and distances from two means, and the best axis is that of the package."""
     rows, classes = [], GROUPS + np.array([3.5, 1])
     means = classes.mean(axis=1)
-    t_w = sum((points - mean).T @ (points - mean) for points, mean in zip(classes, means, strict=True))
+    t_w = sum(
+        (points - mean).T @ (points - mean) for points, mean in zip(classes, means, strict=True)
+    )
     for t, seen in enumerate(show(moving("classes")).tour([{"t": t} for t in range(181)])):
         axis = np.array([np.cos(t * np.pi / 180), np.sin(t * np.pi / 180)])
-        away = [np.abs((points[:, None] - means) @ axis) for points in classes]  # (4, 2): from each mean
+        away = [
+            np.abs((points[:, None] - means) @ axis) for points in classes
+        ]  # (4, 2): from each mean
         right = sum(int((d[:, own] < d[:, 1 - own] - 1e-9).sum()) for own, d in enumerate(away))
         rows.append({"gap": ((means[1] - means[0]) @ axis) ** 2, "scatter": axis @ t_w @ axis})
         rows[-1]["ratio"] = rows[-1]["gap"] / rows[-1]["scatter"]
-        assert {**rows[-1], "right": right if t != 90 else 2} == pytest.approx(seen.shown(), abs=1e-9), t
+        assert {**rows[-1], "right": right if t != 90 else 2} == pytest.approx(
+            seen.shown(), abs=1e-9
+        ), t
     best = lda(np.concatenate(classes), np.repeat([0, 1], 4), 1).axes[:, 0]
-    assert np.argmax([row["ratio"] for row in rows]) == round(np.degrees(np.arctan2(best[1], best[0])) % 180) == 63
+    assert (
+        np.argmax([row["ratio"] for row in rows])
+        == round(np.degrees(np.arctan2(best[1], best[0])) % 180)
+        == 63
+    )
 
 
 def test_best_stretch_is_chernoffs(show):
@@ -69,8 +81,13 @@ def test_best_stretch_is_chernoffs(show):
 def test_rescaled_cut_is_the_best(show):
     (end,) = show(moving("rescale")).tour([{"t": 3}])
     whole = score_error(W, np.zeros((1, 2)), np.zeros((1, 2)), s_moment=ROOT @ ROOT)
-    errors = [score_error(W, *factorize(W, 1, s_moment=m), s_moment=ROOT @ ROOT) for m in (ROOT @ ROOT, None)]
-    assert [end.shown()[name] for name in ("error", "plain")] == pytest.approx(np.divide(errors, whole))
+    errors = [
+        score_error(W, *factorize(W, 1, s_moment=m), s_moment=ROOT @ ROOT)
+        for m in (ROOT @ ROOT, None)
+    ]
+    assert [end.shown()[name] for name in ("error", "plain")] == pytest.approx(
+        np.divide(errors, whole)
+    )
     assert np.linalg.matrix_rank(end.call("table")["cut"], tol=1e-9) == 1
 
 
@@ -87,7 +104,10 @@ def test_writes_are_the_delta_rule(show):
 def test_player(show, motion):
     """It runs to the end by itself, a key stops it, and where no motion is wanted each press goes one station on."""
     hand = show(moving("line", 0), reduced_motion=motion)
-    states, stations = "() => document.querySelector('figure').instrument.state().t", SCENES["line"].stations
+    states, stations = (
+        "() => document.querySelector('figure').instrument.state().t",
+        SCENES["line"].stations,
+    )
     if motion == "reduce":
         for station in [*stations[1:], stations[0]]:
             hand.button("Next").click()

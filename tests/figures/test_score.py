@@ -23,10 +23,14 @@ def check(hand):
 
 def test_random_states(hand):
     rng = np.random.default_rng(0)
-    hand.tour([{name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")} for _ in range(50)], check)
+    hand.tour(
+        [{name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")} for _ in range(50)], check
+    )
 
 
-@pytest.mark.parametrize(("u", "v"), [((0, 1), (1, 0)), ([[10, -0.5]], [[0, 0.1]]), ((1, 1), (1, 1))])
+@pytest.mark.parametrize(
+    ("u", "v"), [((0, 1), (1, 0)), ([[10, -0.5]], [[0, 0.1]]), ((1, 1), (1, 1))]
+)
 def test_other_tables(show, u, v):
     hand = show(score(u=u, v=v))
     check(hand)

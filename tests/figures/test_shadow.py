@@ -21,13 +21,21 @@ def check(hand):
     assert shown["angle"] == pytest.approx(np.degrees(np.arccos(min(1, share))), abs=1e-5)
     degrees, kept = np.array(table["curve"]).T
     assert kept == pytest.approx(np.cos(np.radians(degrees)), abs=1e-12)
-    assert np.interp(shown["angle"], degrees, kept) == pytest.approx(share, abs=1e-4)  # the point is on the curve
+    assert np.interp(shown["angle"], degrees, kept) == pytest.approx(
+        share, abs=1e-4
+    )  # the point is on the curve
     return shown
 
 
 def test_random_states(hand):
     rng = np.random.default_rng(0)
-    hand.tour([{"x": rng.uniform(-5, 5, 2).tolist(), "theta": float(rng.uniform(-7, 7))} for _ in range(50)], check)
+    hand.tour(
+        [
+            {"x": rng.uniform(-5, 5, 2).tolist(), "theta": float(rng.uniform(-7, 7))}
+            for _ in range(50)
+        ],
+        check,
+    )
 
 
 def test_drag_of_the_angle(hand):
@@ -45,7 +53,10 @@ def test_drag_of_the_angle(hand):
 
 
 def test_remarks(hand):
-    for x, key, words in (([2, 0.1], "ArrowDown", "says it all"), ([0, 2.1], "ArrowDown", "nothing of it is kept")):
+    for x, key, words in (
+        ([2, 0.1], "ArrowDown", "says it all"),
+        ([0, 2.1], "ArrowDown", "nothing of it is kept"),
+    ):
         hand.set(x=x, theta=0)
         hand.handle("tip of x").press(key)
         assert hand.said(words)

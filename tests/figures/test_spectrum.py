@@ -55,6 +55,8 @@ def test_picture(hand):
     gray = np.array(hand.figure.locator("canvas").first.evaluate(data), dtype=float).reshape(64, 64)
     s = np.linalg.svd(gray, compute_uv=False)
     assert (gray.min(), gray.max()) > (0, 0)
-    assert s[1] / s[0] == pytest.approx(0.25, abs=0.01)  # grays are whole, and those below 0 are black
+    assert s[1] / s[0] == pytest.approx(
+        0.25, abs=0.01
+    )  # grays are whole, and those below 0 are black
     assert s[2] / s[0] == pytest.approx(0.125, abs=0.01)
     assert s[3] / s[0] < 0.01

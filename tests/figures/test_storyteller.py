@@ -6,7 +6,16 @@ from hands import Seen
 
 from lowrank_tutor import storyteller as st
 from lowrank_tutor.figures import storyteller
-from lowrank_tutor.figures.storyteller import CUTS, DIRECTIONS, MODEL, TALES, as_options, counted, measured, settings
+from lowrank_tutor.figures.storyteller import (
+    CUTS,
+    DIRECTIONS,
+    MODEL,
+    TALES,
+    as_options,
+    counted,
+    measured,
+    settings,
+)
 
 FIGURE = storyteller
 STORIES = [story for story in st.stories(60, facts=3, rng=4711) if len(story.words) <= 40]
@@ -27,18 +36,27 @@ async ([place, runs]) => {
 def said(words, cut, k):
     """What PyTorch says: the logits after each word."""
     options = as_options(cut, k)
-    model = st.load(options.get("weights")).double()  # a number on the border of two levels must not fall the other way
+    model = st.load(
+        options.get("weights")
+    ).double()  # a number on the border of two levels must not fall the other way
     return model(model.encode(words), attend=options.get("attend"))[0].detach().numpy()
 
 
 @pytest.mark.parametrize("cut", CUTS)
 def test_page_is_pytorch(hand, cut):
     steps = CUTS[cut].settings
-    runs = [(story.words, steps[i % len(steps)]) for i, story in enumerate((STORIES * 2)[: max(24, len(steps))])]
+    runs = [
+        (story.words, steps[i % len(steps)])
+        for i, story in enumerate((STORIES * 2)[: max(24, len(steps))])
+    ]
     asked = {"directions": DIRECTIONS.ravel().tolist()}
     asked["all"] = [{"ids": st.encode(words), "cut": cut, "k": k} for words, k in runs]
-    for (words, k), logits in zip(runs, hand.page.evaluate(RUN, [f"window.{MODEL.place}", asked]), strict=True):
-        assert np.reshape(logits, (len(words), -1)) == pytest.approx(said(words, cut, k), abs=1e-4), (cut, k)
+    for (words, k), logits in zip(
+        runs, hand.page.evaluate(RUN, [f"window.{MODEL.place}", asked]), strict=True
+    ):
+        assert np.reshape(logits, (len(words), -1)) == pytest.approx(
+            said(words, cut, k), abs=1e-4
+        ), (cut, k)
 
 
 def check(seen):
@@ -47,18 +65,22 @@ def check(seen):
     expected = measured(state["story"], state["cut"], state["k"])
     assert numbers["right"] == pytest.approx(expected["right"], abs=1e-6)
     assert numbers["table_error"] == pytest.approx(expected["table_error"], abs=1e-6)
-    assert {name: numbers[name] for name in numbers if name not in ("right", "table_error")} == counted()[state["cut"]][
-        state["k"]
-    ]
+    assert {
+        name: numbers[name] for name in numbers if name not in ("right", "table_error")
+    } == counted()[state["cut"]][state["k"]]
     ids, attend = [st.encode("<s> " + state["story"])], as_options(state["cut"], state["k"])
     assert np.reshape(seen.call("table")["tables"], (2, 4, len(ids[0]), -1)) == pytest.approx(
         st.tables(ids, **attend)[0], abs=1e-6
     )
-    assert f"“{expected['says']}”" in (seen.said["words"] if isinstance(seen, Seen) else seen.figure.inner_text())
+    assert f"“{expected['says']}”" in (
+        seen.said["words"] if isinstance(seen, Seen) else seen.figure.inner_text()
+    )
 
 
 def test_every_setting_of_every_story(hand):
-    cuts = hand.figure.evaluate("(figure) => JSON.parse(figure.querySelector('script').textContent).data.cuts")
+    cuts = hand.figure.evaluate(
+        "(figure) => JSON.parse(figure.querySelector('script').textContent).data.cuts"
+    )
     states = [
         {"story": words, "cut": cut, "k": k}
         for i, words in enumerate(TALES.values())
@@ -68,7 +90,9 @@ def test_every_setting_of_every_story(hand):
     hand.tour(states, check)
 
 
-@pytest.mark.parametrize("cut", [cut for cut in CUTS if cut not in ("sheets", "window", "means", "features")])
+@pytest.mark.parametrize(
+    "cut", [cut for cut in CUTS if cut not in ("sheets", "window", "means", "features")]
+)
 def test_other_cuts_show_their_numbers(show, cut):
     hand = show(storyteller(cut=cut, cuts=(cut,), k=CUTS[cut].settings[1], tale="who"))
     hand.tour([{"cut": cut, "k": k} for k in (*CUTS[cut].settings[::2], 0)], check)
@@ -81,7 +105,8 @@ def test_tapped_words_change_the_story(hand):
     assert hand.call("state")["story"].startswith("Ada wears gold .")
     hand.figure.get_by_label("another word for “slept”").select_option("sang")
     hand.page.wait_for_function(
-        "(f) => f.instrument.state().story.includes('sang because it was happy')", arg=hand.figure.element_handle()
+        "(f) => f.instrument.state().story.includes('sang because it was happy')",
+        arg=hand.figure.element_handle(),
     )
     hand.figure.get_by_label("another word for “Ada”").last.select_option("Zoe")
     hand.said("can only guess")
@@ -92,7 +117,13 @@ def test_tapped_words_change_the_story(hand):
 def test_ring_follows_the_curve(hand):
     hand.set(**storyteller().state)
     ring = hand.handle("How much is kept")
-    for key, k in {"Home": 1, "ArrowRight": 2, "Shift+ArrowUp": 6, "End": 0, "ArrowLeft": 20}.items():
+    for key, k in {
+        "Home": 1,
+        "ArrowRight": 2,
+        "Shift+ArrowUp": 6,
+        "End": 0,
+        "ArrowLeft": 20,
+    }.items():
         ring.press(key)
         assert hand.call("state")["k"] == k
     assert ring.get_attribute("aria-valuetext") == "With 20 sheets of each table"
@@ -149,7 +180,9 @@ def test_demonstration(show, motion, address, ks):
     hand = show(storyteller(k=6, demo=True), address=address, reduced_motion=motion, **DEMO)
     hand.page.wait_for_function("(count) => seen.length >= count", arg=len(ks))
     hand.page.wait_for_timeout(200)
-    hand.page.wait_for_function("(f) => !f.classList.contains('demo')", arg=hand.figure.element_handle())
+    hand.page.wait_for_function(
+        "(f) => !f.classList.contains('demo')", arg=hand.figure.element_handle()
+    )
     assert hand.page.evaluate("seen") == ks
 
 

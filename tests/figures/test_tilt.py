@@ -19,12 +19,18 @@ def recomputed(picture, k):
     size = np.linalg.norm(a) or 1.0
     errors = np.array([np.linalg.norm(s[j:]) / size for j in range(len(s) + 1)])
     error = np.linalg.norm(a - (u[:, :k] * s[:k]) @ vt[:k]) / size
-    return {"relative_error": error, "numbers_kept": 2 * SIZE * k, "layers_for_5_percent": int(np.sum(errors > 0.05))}
+    return {
+        "relative_error": error,
+        "numbers_kept": 2 * SIZE * k,
+        "layers_for_5_percent": int(np.sum(errors > 0.05)),
+    }
 
 
 def check(hand):
     shown = hand.shown()
-    assert shown == pytest.approx(recomputed(hand.call("table")["picture"], hand.call("state")["k"]), abs=1e-5, rel=0)
+    assert shown == pytest.approx(
+        recomputed(hand.call("table")["picture"], hand.call("state")["k"]), abs=1e-5, rel=0
+    )
     return shown
 
 
@@ -46,7 +52,10 @@ def test_pictures_are_pythons(hand):
         for degrees in (0, 12.5):
             hand.set(picture=picture, tilt=degrees)
             drawn = np.array(hand.call("table")["picture"])
-            assert np.abs(drawn - grays(picture, degrees)).max() <= 1, (picture, degrees)  # rounding
+            assert np.abs(drawn - grays(picture, degrees)).max() <= 1, (
+                picture,
+                degrees,
+            )  # rounding
 
 
 def test_turn_by_hand(hand):
@@ -65,9 +74,14 @@ def test_turn_by_hand(hand):
 
 
 def test_layers_of_a_window(hand):
-    layers = [hand.set(picture="window", tilt=degrees)["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
+    layers = [
+        hand.set(picture="window", tilt=degrees)["layers_for_5_percent"]
+        for degrees in (0, 2, 5, 30)
+    ]
     assert layers == [1, 7, 17, 55]
-    assert layers == [tilt(degrees=degrees).numbers["layers_for_5_percent"] for degrees in (0, 2, 5, 30)]
+    assert layers == [
+        tilt(degrees=degrees).numbers["layers_for_5_percent"] for degrees in (0, 2, 5, 30)
+    ]
 
 
 def test_cut(hand):
@@ -101,7 +115,9 @@ def test_own_picture(show):
     bring(hand, as_file(Image.fromarray(pixels), "JPEG"))
     assert hand.call("state")["picture"] == "own"
     assert check(hand)["layers_for_5_percent"] > 40
-    assert [url for url in hand.requests[before:] if not url.startswith(("blob:file:", "data:"))] == []
+    assert [
+        url for url in hand.requests[before:] if not url.startswith(("blob:file:", "data:"))
+    ] == []
     hand.button("Copy a link").click()
     assert "own" not in hand.page.url
     assert "stays on this machine" in hand.said()
@@ -121,7 +137,11 @@ def test_odd_pictures(show):
     clear = Image.new("RGBA", (50, 80), (0, 0, 0, 0))
     clear.paste((0, 0, 0, 255), (0, 0, 25, 80))
     black = Image.new("RGB", (300, 100))
-    for image, words in ((Image.new("L", (1, 1), 90), "one even gray"), (black, "is black"), (clear, "Your picture")):
+    for image, words in (
+        (Image.new("L", (1, 1), 90), "one even gray"),
+        (black, "is black"),
+        (clear, "Your picture"),
+    ):
         hand.figure.locator("p[role=status]").evaluate("(p) => (p.textContent = '')")
         bring(hand, as_file(image))
         assert words in hand.said()

@@ -19,17 +19,29 @@ def check(hand):
     def attend(q, k, v):
         read = np.zeros_like(v)
         for i in range(N):
-            spans = [(start, min(end, i + 1)) for start, end in zip(state["borders"], ends, strict=True) if start <= i]
-            e = np.array([[(start <= j < end) / (end - start) for j in range(N)] for start, end in spans])
-            logits = q[..., i, None, :] @ (e @ k).swapaxes(-1, -2) / 4 + np.log([end - start for start, end in spans])
+            spans = [
+                (start, min(end, i + 1))
+                for start, end in zip(state["borders"], ends, strict=True)
+                if start <= i
+            ]
+            e = np.array(
+                [[(start <= j < end) / (end - start) for j in range(N)] for start, end in spans]
+            )
+            logits = q[..., i, None, :] @ (e @ k).swapaxes(-1, -2) / 4 + np.log(
+                [end - start for start, end in spans]
+            )
             powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
             read[..., i, :] = (powers / powers.sum(axis=-1, keepdims=True) @ (e @ v))[..., 0, :]
         return read
 
     shown = hand.shown()
-    assert shown["right"] == pytest.approx(storyteller.next_words(STORY, attend=attend)["red"], abs=1e-5)
+    assert shown["right"] == pytest.approx(
+        storyteller.next_words(STORY, attend=attend)["red"], abs=1e-5
+    )
     exact = storyteller.tables([storyteller.encode(STORY)])[0].reshape(8, N, N)
-    assert shown["table_error"] == pytest.approx(np.linalg.norm(table - exact) / np.linalg.norm(exact), abs=1e-5)
+    assert shown["table_error"] == pytest.approx(
+        np.linalg.norm(table - exact) / np.linalg.norm(exact), abs=1e-5
+    )
     assert shown["windows"] == len(state["borders"])
     return shown
 

@@ -53,7 +53,11 @@ def answers_to(question):
     yield from (tuple(factor * one for one in right) for factor in (-1, 2, 0.5, 0.3333, 0))
     yield from (wrong for wrong, _ in question.hints)
     for i, one in enumerate(right):
-        others = [float(f"{one:.{digits}e}") for digits in range(3)] + [1.015 * one, 1.04 * one, one + 0.5]
+        others = [float(f"{one:.{digits}e}") for digits in range(3)] + [
+            1.015 * one,
+            1.04 * one,
+            one + 0.5,
+        ]
         for other in (..., -123.0, *others, *(wrong[i] for wrong, _ in question.hints)):
             yield (*right[:i], other, *right[i + 1 :])
 
@@ -66,9 +70,13 @@ def test_field_and_package_agree(submit, name):
     said = submit(name, [["" if one is ... else repr(one) for one in answer] for answer in given])
     for answer, (words, marks) in zip(given, said, strict=True):
         assert words == repr(check(name, list(answer))), answer
-        judged = zip(question.parts, question.judge([None if a is ... else a for a in answer]), strict=True)
+        judged = zip(
+            question.parts, question.judge([None if a is ... else a for a in answer]), strict=True
+        )
         assert marks == [hint is None for (_, part), hint in judged for _ in right[part]]
-    for words, _ in submit(name, [[text] * len(question.numbers) for text in ["two", "1 + 1", "1/0", "1..2", "1 2"]]):
+    for words, _ in submit(
+        name, [[text] * len(question.numbers) for text in ["two", "1 + 1", "1/0", "1..2", "1 2"]]
+    ):
         assert "rite one number" in words
 
 
@@ -88,10 +96,14 @@ def test_readings(readings):
     assert dict(zip(NUMBERS, readings(list(NUMBERS)), strict=True)) == NUMBERS
 
 
-# For each question what both judges say: of a number or list, typed as Python writes it, or of (what is typed, the same
-# for the package).
+# For each question what both judges say: of a number or list, typed as Python writes it, or of
+# (what is typed, the same for the package).
 ASKED = "one number, such as 0.5"  # the page; the package refuses what is no number, and waits for one where none is
-OTHER, RIGHT, ORDER = "○ Not yet. Think.", "✓ Right.", "○ Not yet. These are the right numbers, but in another order."
+OTHER, RIGHT, ORDER = (
+    "○ Not yet. Think.",
+    "✓ Right.",
+    "○ Not yet. These are the right numbers, but in another order.",
+)
 NEAR, MISSING = (
     "○ Not yet. You are near: give three digits, and round only at the end.",
     "○ Not yet. A number is still missing.",
@@ -142,7 +154,9 @@ BORDERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "replies"), BORDERS, ids=[str(asked["right"]) for asked, _ in BORDERS])
+@pytest.mark.parametrize(
+    ("asked", "replies"), BORDERS, ids=[str(asked["right"]) for asked, _ in BORDERS]
+)
 def test_borders(monkeypatch, submit, asked, replies):
     monkeypatch.setattr(exercises, "QUESTIONS", QUESTIONS.copy())
     register("ex-own", **{"ask": "a", "otherwise": "Think.", **asked})

@@ -27,7 +27,9 @@ from lowrank_tutor.kit.questions.exercises import answer_form
 from lowrank_tutor.kit.sliders import explore
 
 BLOCKS = {
-    "explorer": explore(lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(5)).to_html,
+    "explorer": explore(
+        lambda k: Figure((1, 1)), alt="White {k}.", name="white", k=range(5)
+    ).to_html,
     "instrument": score().to_html,
     "form": lambda: answer_form("ex-rank-tenth", QUESTIONS["ex-rank-tenth"]).to_html(linked=False),
 }
@@ -48,9 +50,7 @@ class Site:
     def page(self, *blocks):
         self.linked.clear()
         sphinxext._link(self, "page", "page.html", {"body": "".join(blocks)}, None)
-        return (
-            f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}{'<p>a page</p>'.join(blocks)}"
-        )
+        return f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}{'<p>a page</p>'.join(blocks)}"
 
 
 @pytest.mark.parametrize("linked", [False, True])
@@ -58,8 +58,14 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
     """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
     monkeypatch.setenv("LOWRANK_TUTOR_PAGE", "1")
     monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
-    ask = (draw_first("How many?", 0.5), draw_first("Which?", "a", kind="choice", choices=["a", "b"]))
-    films = [explore(lambda k: Figure((1, 1)), alt="White {k}.", name=name, k=range(5)) for name in ("one", "two")]
+    ask = (
+        draw_first("How many?", 0.5),
+        draw_first("Which?", "a", kind="choice", choices=["a", "b"]),
+    )
+    films = [
+        explore(lambda k: Figure((1, 1)), alt="White {k}.", name=name, k=range(5))
+        for name in ("one", "two")
+    ]
     forms = [check(name, ...) for name in ("ex-rank-tenth", "ex-rank-build")]
     shown = [*ask, score(), spectrum(), *forms]
     blocks = [block._repr_html_() for block in shown]
@@ -67,9 +73,13 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
     site = Site(tmp_path)
     page_text = site.page(*blocks)
     names = sorted(path.name for path in (tmp_path / "_static/kit").glob("*"))
-    expected = "answer-form.js draw-first.js explorer.js figures.css kit.css kit.js score.js spectrum.js"
+    expected = (
+        "answer-form.js draw-first.js explorer.js figures.css kit.css kit.js score.js spectrum.js"
+    )
     assert names == (expected.split() if linked else [])
-    assert len(re.findall(r"<style|<script>", "".join(blocks))) == (0 if linked else 8 + 4 * 3 + 4 * 2)
+    assert len(re.findall(r"<style|<script>", "".join(blocks))) == (
+        0 if linked else 8 + 4 * 3 + 4 * 2
+    )
     (tmp_path / "page.html").write_text(page_text, encoding="utf-8")
     with browser.new_page() as page:
         thrown = []
@@ -82,7 +92,9 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
         page.locator("form").first.locator("input").fill("204")
         page.locator("form").first.get_by_role("button").click()
         assert page.locator("form").first.locator("output").inner_text() == "✓ Right."
-        assert page.locator("figure.explorer").first.evaluate("(f) => getComputedStyle(f).getPropertyValue('--teal')")
+        assert page.locator("figure.explorer").first.evaluate(
+            "(f) => getComputedStyle(f).getPropertyValue('--teal')"
+        )
         assert thrown == []
 
 
@@ -94,7 +106,10 @@ def test_data_cannot_end_a_script():
 
 
 def test_pictures():
-    flat, noise = np.zeros((40, 60, 3), np.uint8), np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
+    flat, noise = (
+        np.zeros((40, 60, 3), np.uint8),
+        np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8),
+    )
     assert (has_few_colors(flat), has_few_colors(noise)) == (True, False)
     for encoded in (encode(noise, 0.5, 80), encode(flat, 0.5, None), png(noise, scale=0.5)):
         assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (30, 20)
@@ -118,12 +133,24 @@ print(*map(drawings.for_notebook, drawings.STRIPS))
 
 def test_change_of_colors():
     """The palette changes them in all that is made from it, and no file has them a second time."""
-    path = {**os.environ, "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "site", "tests", "tests/kit"))}
-    run = subprocess.run([sys.executable, "-c", GENERATE], capture_output=True, text=True, env=path, check=False)
+    path = {
+        **os.environ,
+        "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "site", "tests", "tests/kit")),
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", GENERATE], capture_output=True, text=True, env=path, check=False
+    )
     made = run.stdout.lower()
-    assert {f"#{i}{j}fe{i}{j}" for i in range(len(COLORS)) for j in (0, 1)} <= set(re.findall("#[0-9a-f]{6}", made))
+    assert {f"#{i}{j}fe{i}{j}" for i in range(len(COLORS)) for j in (0, 1)} <= set(
+        re.findall("#[0-9a-f]{6}", made)
+    )
     rooms = [ROOT / room for room in ("lowrank_tutor", "site")]
-    sources = [path for room in rooms for kind in ("py", "css", "js", "mplstyle") for path in room.rglob(f"*.{kind}")]
+    sources = [
+        path
+        for room in rooms
+        for kind in ("py", "css", "js", "mplstyle")
+        for path in room.rglob(f"*.{kind}")
+    ]
     written = "".join(path.read_text("utf-8") for path in sources if path.name != "palette.py")
     for old in {shade for color in COLORS.values() for shade in color}:
         assert old not in made
@@ -137,22 +164,38 @@ def linear(color):
 
 def contrast(one, other):
     """WCAG 2.1, 1.4.3."""
-    darker, lighter = sorted(linear(color) @ [0.2126, 0.7152, 0.0722] + 0.05 for color in (one, other))
+    darker, lighter = sorted(
+        linear(color) @ [0.2126, 0.7152, 0.0722] + 0.05 for color in (one, other)
+    )
     return lighter / darker
 
 
 # Linear light as people see it, by Machado, Oliveira and Fernandes (2009), at full severity.
 SEEN = {
     "by most": np.eye(3),
-    "without red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "without green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "without red": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "without green": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.01182, 0.04294, 0.968881],
+    ],
 }
-XYZ = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+XYZ = [
+    [0.4124564, 0.3575761, 0.1804375],
+    [0.2126729, 0.7151522, 0.072175],
+    [0.0193339, 0.119192, 0.9503041],
+]
 
 
 def lab(light):
     """CIE 1976 L*a*b* of linear light, with the white of sRGB."""
-    x, y, z = np.cbrt(XYZ @ light / [0.95047, 1, 1.08883])  # the cube root serves: no color here is nearly black
+    x, y, z = np.cbrt(
+        XYZ @ light / [0.95047, 1, 1.08883]
+    )  # the cube root serves: no color here is nearly black
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
@@ -172,7 +215,9 @@ def test_colors_can_be_told_apart(shade):
 def inverted(color):
     """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and screen over it."""
     page, light = (np.array(to_rgb(each)) for each in (SURFACES["paper"].dark, color))
-    weights = np.array([0.213, 0.715, 0.072])  # of the filter's matrix; a half turn is 2 * gray - color
+    weights = np.array(
+        [0.213, 0.715, 0.072]
+    )  # of the filter's matrix; a half turn is 2 * gray - color
     turned = np.clip(2 * weights @ (1 - light) - (1 - light), 0, 1)
     return to_hex(1 - (1 - turned) * (1 - page))
 
@@ -181,8 +226,13 @@ def inverted(color):
 def test_colors_on_dark_pages(name):
     """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and 1.4.3)."""
     light, _, either = COLORS[name]
-    assert min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark)) >= 3
-    assert contrast(inverted(light), inverted("#ffffff")) >= (4.5 if name in ("teal", "orange") else 3)
+    assert (
+        min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark))
+        >= 3
+    )
+    assert contrast(inverted(light), inverted("#ffffff")) >= (
+        4.5 if name in ("teal", "orange") else 3
+    )
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
 
 
@@ -220,7 +270,9 @@ def test_blocks_follow_the_page(browser, name):
 
 
 def test_photographs_stay(browser):
-    photo = explore(lambda k: photograph(Figure((1, 1))), alt="Photo {k}.", name="photo", k=range(2))
+    photo = explore(
+        lambda k: photograph(Figure((1, 1))), alt="Photo {k}.", name="photo", k=range(2)
+    )
     with browser.new_page() as page:
         page.set_content(DARK[0] + photo.to_html())
         assert page.evaluate(LOOK, ["", ""])[1] == "none"

@@ -42,17 +42,28 @@ def on_a_panel(*tip, **look):
 
 CALLS = {
     "arrow": lambda: on_a_panel(1, 2, color=charts.TEAL, name="x"),
-    "bars": lambda: charts.bars({"exact": 2.0, "no attention": 3.2}, {"exact": 0.1, "no attention": 0.0}),
-    "boxes": lambda: charts.boxes({"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}),
+    "bars": lambda: charts.bars(
+        {"exact": 2.0, "no attention": 3.2}, {"exact": 0.1, "no attention": 0.0}
+    ),
+    "boxes": lambda: charts.boxes(
+        {"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}
+    ),
     "by_name": lambda: charts.by_name(
-        "12f", {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]}, spreads={"truth": [0.1] * 3}, ylim=(0, 2)
+        "12f",
+        {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]},
+        spreads={"truth": [0.1] * 3},
+        ylim=(0, 2),
     ),
     "curves": lambda: charts.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
     "equation": lambda: charts.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
-    "grids": lambda: charts.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]),
+    "grids": lambda: charts.grids(
+        ("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]
+    ),
     "picture": lambda: charts.picture(PHOTO, "rank 9", below=0.25, vmin=0, vmax=2),
-    "word_maps": lambda: charts.word_maps({"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2),
+    "word_maps": lambda: charts.word_maps(
+        {"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2
+    ),
 }
 
 
@@ -95,7 +106,9 @@ REFUSED = {
     "bars": lambda bad: charts.bars({"a": bad[1]}),
     "bars, spreads": lambda bad: charts.bars({"a": 1}, {"a": bad[1]}),
     "by_name": lambda bad: charts.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
-    "by_name, spreads": lambda bad: charts.by_name(["p", "q"], {"a": TWO}, spreads={"a": bad}, ylim=(0, 3)),
+    "by_name, spreads": lambda bad: charts.by_name(
+        ["p", "q"], {"a": TWO}, spreads={"a": bad}, ylim=(0, 3)
+    ),
     "curves": lambda bad: charts.curves(TWO, {"a": bad}),
     "curves, x": lambda bad: charts.curves(bad, {"a": TWO}),
     "equation": lambda bad: charts.equation([bad], "=", [TWO]),
@@ -109,7 +122,9 @@ REFUSED = {
 def test_undrawable_numbers(name):
     gap = [np.nan, np.nan] if name in ("curves", "by_name") else [1, np.nan]  # lines may have gaps
     for bad in (gap, [1, np.inf], [1, 1j]):
-        with pytest.raises((TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "
+        ):
             REFUSED[name](bad)
     assert plt.get_fignums() == []
 
@@ -133,7 +148,10 @@ def test_curves_mark_the_slider():
     ax = charts.curves([1, 2, 3], lines, at=2, scale=("log", "linear"), ylim=(0, 5)).axes[0]
     upright, exact, _, *marks = ax.lines
     assert data(exact) == [[1, 3], [2, 2], [3, 1]]
-    assert [(mark.get_marker(), data(mark)) for mark in marks] == [("o", [[2, 2]]), ("^", [[2, 5]])]  # beyond the axes
+    assert [(mark.get_marker(), data(mark)) for mark in marks] == [
+        ("o", [[2, 2]]),
+        ("^", [[2, 5]]),
+    ]  # beyond the axes
     assert list(upright.get_xdata()) == [2, 2]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
 
@@ -154,27 +172,40 @@ def test_pictures_keep_their_scale():
     assert image.get_clim() == (0, 2)
     assert figure.get_gid() == "photograph"
     box = figure.axes[0].get_position()
-    assert box.height * figure.get_figheight() == pytest.approx(12 / 9 * box.width * figure.get_figwidth())
+    assert box.height * figure.get_figheight() == pytest.approx(
+        12 / 9 * box.width * figure.get_figwidth()
+    )
 
 
 def test_equations_show_entries_and_signs():
     shown = texts(CALLS["equation"]())
     minus = "\N{MINUS SIGN}"
-    assert sorted(shown) == sorted(["1", "2", "3", "4.5", "=", "1", "2", "1", f"{minus}2"])  # mathematics writes no @
-    small = charts.equation([[3, -4e-16]], "+", [[1e-3, 1e-11]])  # what rounding leaves of a zero is one
+    assert sorted(shown) == sorted(
+        ["1", "2", "3", "4.5", "=", "1", "2", "1", f"{minus}2"]
+    )  # mathematics writes no @
+    small = charts.equation(
+        [[3, -4e-16]], "+", [[1e-3, 1e-11]]
+    )  # what rounding leaves of a zero is one
     assert texts(small) == ["3", "0", "+", "0.001", f"1e{minus}11"]
-    assert [ax.images[0].get_clim()[1] for ax in small.axes if ax.images] == pytest.approx([4.8, 4.8])
+    assert [ax.images[0].get_clim()[1] for ax in small.axes if ax.images] == pytest.approx(
+        [4.8, 4.8]
+    )
 
 
 def test_word_maps_have_own_scales():
     logits, weights = only_axes("word_maps")
     assert [ax.images[0].get_clim() for ax in (logits, weights)] == [(0, 4.0), (0, 0.5)]
     assert [text.get_text() for text in weights.get_yticklabels()] == list(SIX)
-    assert [(text.get_text(), text.get_color()) for text in weights.texts[:2]] == [("0.50", "white"), ("0.10", "black")]
+    assert [(text.get_text(), text.get_color()) for text in weights.texts[:2]] == [
+        ("0.50", "white"),
+        ("0.10", "black"),
+    ]
 
 
 def test_grids_share_a_scale():
-    first, second = charts.grids(("P", P, WORDS[1:], WORDS), ("half", P / 2, WORDS[1:], WORDS), written=True).axes
+    first, second = charts.grids(
+        ("P", P, WORDS[1:], WORDS), ("half", P / 2, WORDS[1:], WORDS), written=True
+    ).axes
     for ax, entries in ((first, P), (second, P / 2)):
         np.testing.assert_array_equal(ax.images[0].get_array(), entries)
         assert ax.images[0].get_clim() == (0, 1)
@@ -188,11 +219,18 @@ def test_grids_share_a_scale():
 def rectangles(figure):
     """Position and size of each filled box, in inches: (left, bottom, width, height)."""
     (ax,) = figure.axes
-    return [(*p.get_xy(), p.get_width(), p.get_height()) for p in ax.patches if isinstance(p, Rectangle) and p.fill]
+    return [
+        (*p.get_xy(), p.get_width(), p.get_height())
+        for p in ax.patches
+        if isinstance(p, Rectangle) and p.fill
+    ]
 
 
 def test_boxes_share_a_scale():
-    lines = {"one": [("A", ("m", 2), ("n", 12)), "", ("B", ("n", 12), ("d", 4))], "two": [("C", ("m", 6), ("d", 4))]}
+    lines = {
+        "one": [("A", ("m", 2), ("n", 12)), "", ("B", ("n", 12), ("d", 4))],
+        "two": [("C", ("m", 6), ("d", 4))],
+    }
     a, b, c = rectangles(charts.boxes(lines))
     unit = a[2] / 12
     assert [round(side / unit, 6) for box in (a, b, c) for side in box[2:]] == [12, 2, 4, 12, 4, 6]
@@ -204,7 +242,9 @@ def test_boxes_share_a_scale():
 # Words and points, at the extremes of explorers
 
 RANKS, NAMES = 2 ** np.arange(8), ("averages of windows", "random mixtures", "least at this rank")
-LINES = dict(zip(NAMES, (np.geomspace(1, 1e-3, 8), np.full(8, 3.6), np.geomspace(1e-3, 1, 8)), strict=True))
+LINES = dict(
+    zip(NAMES, (np.geomspace(1, 1e-3, 8), np.full(8, 3.6), np.geomspace(1e-3, 1, 8)), strict=True)
+)
 NARROW = {"width": 2.1, "height": 2.6, "left": 0.4, "right": 0.1}
 EXTREMES = {
     **{f"curves at {at}, {scale}, {ylim}": functools.partial(

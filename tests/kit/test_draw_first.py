@@ -13,7 +13,9 @@ from lowrank_tutor.kit.sliders import explore
 X = [1, 2, 5, 9]
 ASKED = {
     "mark": draw_first("Where is one half?", 0.5, limits=(-1, 1)),
-    "log": draw_first("How many layers?", 24, limits=(1, 512), log=True, titles=("layers", ""), unit="layers"),
+    "log": draw_first(
+        "How many layers?", 24, limits=(1, 512), log=True, titles=("layers", ""), unit="layers"
+    ),
     "choice": draw_first(
         "Which is a fruit?",
         "apple, red",
@@ -21,7 +23,9 @@ ASKED = {
         choices=("apple, red", "stone", "5", "1.0"),
         replies={"stone": "It is hard.", "5": "It counts.", "1.0": "It measures."},
     ),
-    "curve": draw_first("How fast does it fall?", [1, 0.5, 0.2, 0.1], kind="curve", x=X, limits=(0, 1), log=True),
+    "curve": draw_first(
+        "How fast does it fall?", [1, 0.5, 0.2, 0.1], kind="curve", x=X, limits=(0, 1), log=True
+    ),
 }
 GUESSES = {
     "mark": lambda rng: float(rng.uniform(-1, 1)),
@@ -45,7 +49,9 @@ def check(name, hand):
         "choice": lambda: float(guess != truth),
         "log": lambda: np.exp(np.abs(np.log(guess / np.asarray(truth)))),
     }.get(name, lambda: np.abs(np.subtract(guess, truth)).mean())()
-    assert hand.call("numbers") == pytest.approx({"gap": gap, "grade": grade(name, guess, truth)}, rel=1e-6, abs=1e-9)
+    assert hand.call("numbers") == pytest.approx(
+        {"gap": gap, "grade": grade(name, guess, truth)}, rel=1e-6, abs=1e-9
+    )
     return guess
 
 
@@ -108,7 +114,10 @@ WRITTEN = [
 
 def test_written_numbers(browser):
     page = browser.new_page()
-    form = [(truth, draw_first("How much?", truth, limits=(-9e9, 9e9), format=form).data) for truth, form in WRITTEN]
+    form = [
+        (truth, draw_first("How much?", truth, limits=(-9e9, 9e9), format=form).data)
+        for truth, form in WRITTEN
+    ]
     seen = page.evaluate(
         f"(all) => {{ {asset('kit/canvas/values.js')}\nreturn all.map(([value, spec]) => format(value, spec)) }}",
         [[truth, data["spec"]] for truth, data in form],
@@ -130,7 +139,13 @@ def test_mark(hands):
     assert seen[-1] == 512
     begin(hand)
     mark = hand.handle("your guess")
-    for key, whole in (("Home", 1), ("ArrowUp", 2), ("ArrowUp", 3), ("ArrowUp", 4), ("ArrowDown", 3)):
+    for key, whole in (
+        ("Home", 1),
+        ("ArrowUp", 2),
+        ("ArrowUp", 3),
+        ("ArrowUp", 4),
+        ("ArrowDown", 3),
+    ):
         mark.press(key)
         assert mark.get_attribute("aria-valuenow") == str(whole)
     press(hand, "That is my guess")
@@ -149,7 +164,8 @@ TICKS = [
 
 def test_lines_of_all_sizes(show):
     asked = [
-        draw_first("Where?", 0.7 * limits[0] + 0.3 * limits[1], limits=limits, log=log) for limits, log, _ in TICKS
+        draw_first("Where?", 0.7 * limits[0] + 0.3 * limits[1], limits=limits, log=log)
+        for limits, log, _ in TICKS
     ]
     page = show(*asked, viewport={"width": 1280, "height": 900}).page
     for figure, (limits, _, ticks) in zip(page.locator("figure").all(), TICKS, strict=True):
@@ -165,7 +181,9 @@ def test_choice(hands):
         assert hand.figure.locator(".right").inner_text() == "✓ apple, red"
         assert hand.figure.locator(".chosen").all_inner_texts() == [word] * (word != "apple, red")
         why = {"stone": "It is hard.", "5": "It counts."}.get(word)
-        assert hand.said() == (f"Not quite. {why} The answer: apple, red." if why else "Right: apple, red.")
+        assert hand.said() == (
+            f"Not quite. {why} The answer: apple, red." if why else "Right: apple, red."
+        )
 
 
 def test_curve(hands):
@@ -200,7 +218,8 @@ def test_focus(hands):
 
 
 @pytest.mark.parametrize(
-    ("name", "guess"), [("mark", -0.5), ("choice", "1.0"), ("choice", "5"), ("curve", [0.25, 1, 0, 0.5])]
+    ("name", "guess"),
+    [("mark", -0.5), ("choice", "1.0"), ("choice", "5"), ("curve", [0.25, 1, 0, 0.5])],
 )
 def test_address(show, hands, name, guess):
     hands[name].call("set", {"guess": guess})
@@ -210,7 +229,9 @@ def test_address(show, hands, name, guess):
 
 
 def test_accessibility(show):
-    hand = show(*ASKED.values(), viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
+    hand = show(
+        *ASKED.values(), viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True
+    )
     assert violations(hand.page) == []
     hand.page.evaluate(
         "() => Promise.all([...document.querySelectorAll('figure')].map(f => f.instrument.set({shown:true})))"
@@ -236,13 +257,22 @@ CARRIED = """async () => {
 }"""
 
 
-@pytest.mark.parametrize(("next_one", "motion"), [("instrument", "no-preference"), ("explorer", "reduce")])
+@pytest.mark.parametrize(
+    ("next_one", "motion"), [("instrument", "no-preference"), ("explorer", "reduce")]
+)
 def test_next_figure_shows_the_answer(show, next_one, motion):
     if next_one == "instrument":
-        follows, then, end = tilt("window"), {"tilt": 2, "k": 7}, {"picture": "window", "tilt": 2, "k": 7}
+        follows, then, end = (
+            tilt("window"),
+            {"tilt": 2, "k": 7},
+            {"picture": "window", "tilt": 2, "k": 7},
+        )
     else:
         follows = explore(
-            lambda k: charts.curves([1, 2], {"a": [1, k]}), k=[1, 2, 4, 9, 12], alt="A line to {k}.", name="line"
+            lambda k: charts.curves([1, 2], {"a": [1, k]}),
+            k=[1, 2, 4, 9, 12],
+            alt="A line to {k}.",
+            name="line",
         )
         then, end = {"k": 4}, ["2"]
     asked = draw_first("How many?", 7, limits=(1, 9), then=then)
@@ -265,10 +295,16 @@ WRONG = {
         *({**LINE, "truth": truth} for truth in ([1, np.nan], [1, 4], [1, 2, 3])),
         {**WORD, "truth": "c"},
     ],
-    "limits": [{"limits": limits} for limits in (None, (3, 1), (0, 1, 2))] + [{"limits": (0, 9), "log": True}],
-    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))] + [{"choices": ("a", "b")}],
+    "limits": [{"limits": limits} for limits in (None, (3, 1), (0, 1, 2))]
+    + [{"limits": (0, 9), "log": True}],
+    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))]
+    + [{"choices": ("a", "b")}],
     "replies": [{**WORD, "replies": {"a": "No."}}, {"replies": {"a": "No."}}],
-    "x": [{**LINE, "x": [0, 1], "log": True}, *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1])), {"x": [1, 2]}],
+    "x": [
+        {**LINE, "x": [0, 1], "log": True},
+        *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1])),
+        {"x": [1, 2]},
+    ],
 }
 
 

@@ -15,12 +15,18 @@ from lowrank_tutor.kit.questions import check, register
 from lowrank_tutor.kit.questions.judge import COUNTED
 
 each_question = pytest.mark.parametrize("name", QUESTIONS)
-HINTS = [(name, wrong, words) for name, question in QUESTIONS.items() for wrong, words in question.hints]
+HINTS = [
+    (name, wrong, words) for name, question in QUESTIONS.items() for wrong, words in question.hints
+]
 
 
 def test_questions_match_exercises():
     texts = [path.read_text(encoding="utf-8") for path in CHAPTERS]
-    labels = [label for text in texts for label in re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)]
+    labels = [
+        label
+        for text in texts
+        for label in re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)
+    ]
     assert labels == list(QUESTIONS), "a question for each exercise, in the order of the book"
 
 
@@ -28,8 +34,16 @@ def test_questions_match_exercises():
 def test_right_answers(name):
     question = QUESTIONS[name]
     right = question.right if len(question.right) > 1 else question.right[0]
-    as_asked = [n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}") for n in question.numbers]
-    for form in (right, np.array(right), np.float64(right) if np.isscalar(right) else list(right), as_asked):
+    as_asked = [
+        n.right if n.whole else float(f"{n.right:.{max(n.digits, 3) - 1}e}")
+        for n in question.numbers
+    ]
+    for form in (
+        right,
+        np.array(right),
+        np.float64(right) if np.isscalar(right) else list(right),
+        as_asked,
+    ):
         assert check(name, form), form
         assert repr(check(name, form)) == "✓ Right."
     for (i, number), sign in itertools.product(enumerate(question.numbers), (-1, 1)):
@@ -46,11 +60,15 @@ def test_hints(name, wrong, words):
     assert f"ot yet. {words}" in repr(check(name, wrong))
     assert not re.search(r"[$\\{}]", words), "a hint is shown as plain text"
     for number, one in zip(QUESTIONS[name].numbers, wrong, strict=True):
-        assert one == number.right or not number.accepts(float(f"{one:.{number.digits - 1}e}")), number
+        assert one == number.right or not number.accepts(float(f"{one:.{number.digits - 1}e}")), (
+            number
+        )
     assert QUESTIONS[name].unreachable() is None
 
 
-@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if len(question.numbers) > 1])
+@pytest.mark.parametrize(
+    "name", [name for name, question in QUESTIONS.items() if len(question.numbers) > 1]
+)
 def test_each_part_alone(name):
     question = QUESTIONS[name]
     right = [number.right for number in question.numbers]
@@ -85,17 +103,37 @@ NEAR = "not yet. You are near: give three digits, and round only at the end."
     ("name", "answer", "words"),
     [
         # rounded too early, or not at all
-        ("ex-jl-orthogonal", [0, 0.05, 0.05], "○ Share beyond 0.1: not yet. You are near: give two digits, and round"),
-        ("ex-linformer-crossover", [303.7, 137.7], "for D = 512: not yet. The answer is a whole number"),
-        ("ex-bilinear-million", [7.9e8, 4.92e10, 6.4e7], "You are near, but not within 2%. Round only at the end."),
+        (
+            "ex-jl-orthogonal",
+            [0, 0.05, 0.05],
+            "○ Share beyond 0.1: not yet. You are near: give two digits, and round",
+        ),
+        (
+            "ex-linformer-crossover",
+            [303.7, 137.7],
+            "for D = 512: not yet. The answer is a whole number",
+        ),
+        (
+            "ex-bilinear-million",
+            [7.9e8, 4.92e10, 6.4e7],
+            "You are near, but not within 2%. Round only at the end.",
+        ),
         # too far off for that
-        ("ex-rank-tenth", 204.8, "A rank is a whole number: round down."),  # a hint of its own goes first
+        (
+            "ex-rank-tenth",
+            204.8,
+            "A rank is a whole number: round down.",
+        ),  # a hint of its own goes first
         ("ex-family-axis", [1.5, 4, 6, 1], "Invert the scatter"),  # this solution rounds nothing
         ("ex-svd-hand", [1.69, 0.618], "They are the square roots of the eigenvalues"),  # 4% off
         # several hints are near
         ("ex-family-axis", [1, 4, 2.0, 1], "That is the ratio along the first coordinate."),
         # the right numbers in another order; a hint of its own goes first
-        ("ex-rank-build", [16, 20], "○ Not yet. These are the right numbers, but in another order."),
+        (
+            "ex-rank-build",
+            [16, 20],
+            "○ Not yet. These are the right numbers, but in another order.",
+        ),
         ("ex-svd-hand", [0.618, 1.618], "another order."),
         # a hint that explains two numbers is said once
         (
@@ -119,13 +157,17 @@ def test_direction_as_whole():
         "That divides by the root of the scatter.": np.linalg.solve(np.sqrt(scatter), gap),
     }
     for a, b in itertools.product(range(-9, 10), repeat=2):
-        wanted = [words for words, (c, d) in known.items() if a * d == b * c and (a or b)] or ["Invert the scatter"]
+        wanted = [words for words, (c, d) in known.items() if a * d == b * c and (a or b)] or [
+            "Invert the scatter"
+        ]
         first, *others = repr(check("ex-family-axis", [a, b, 6, 1])).splitlines()
         if (a, b) == (1, 4):
             assert (first, others) == ("✓ Right.", [])
         else:
             assert first.startswith(f"○ The axis w: not yet. {wanted[0]}"), (a, b)
-            assert others == [f"✓ {name}: right." for name, _ in QUESTIONS["ex-family-axis"].parts[1:]]
+            assert others == [
+                f"✓ {name}: right." for name, _ in QUESTIONS["ex-family-axis"].parts[1:]
+            ]
 
 
 NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), [1, [2, 3]], {1: 2}, 10**400]
@@ -134,7 +176,12 @@ NO_NUMBERS = [True, "2", None, 2j, [1, None], sympy.Symbol("x"), [1, [2, 3]], {1
 @pytest.mark.parametrize(
     ("name", "answers", "error", "words"),
     [
-        ("ex-rank-tenth", NO_NUMBERS, TypeError, "answer must be a finite number or a list of them, got "),
+        (
+            "ex-rank-tenth",
+            NO_NUMBERS,
+            TypeError,
+            "answer must be a finite number or a list of them, got ",
+        ),
         ("ex-rank-tenth", [np.nan, [-np.inf]], ValueError, "answer must be finite, got "),
         ("ex-rank", [2, ...], ValueError, r"name must be one of ex-rank-tenth, .*, got 'ex-rank'"),
     ],
@@ -156,7 +203,11 @@ def test_dots(monkeypatch):
     assert not verdict
     assert verdict._repr_html_() is None
     monkeypatch.setenv(PAGE_VARIABLE, "1")
-    assert check("ex-rank-gram", ...)._repr_html_().startswith('<form class="check" data-name="ex-rank-gram"')
+    assert (
+        check("ex-rank-gram", ...)
+        ._repr_html_()
+        .startswith('<form class="check" data-name="ex-rank-gram"')
+    )
     assert check("ex-rank-gram", 1)._repr_html_() is None
 
 

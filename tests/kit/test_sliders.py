@@ -70,14 +70,19 @@ class Block(HTMLParser):
         return element
 
     def data(self):
-        (script,) = [script for script in self.all("script") if script.get("type") == "application/json"]
+        (script,) = [
+            script for script in self.all("script") if script.get("type") == "application/json"
+        ]
         return json.loads(script["text"])
 
     def pictures(self, panel=0):
         """One panel of every frame, decoded: the first one shown stands in the <img>, the others among the data."""
         shown = self.all("img")[panel]["src"].removeprefix("data:image/webp;base64,")
         texts, frames = self.data()["pictures"][panel], self.data()["frames"]
-        return [Image.open(io.BytesIO(base64.b64decode(texts[frame[panel]] or shown))) for frame in frames]
+        return [
+            Image.open(io.BytesIO(base64.b64decode(texts[frame[panel]] or shown)))
+            for frame in frames
+        ]
 
 
 # The markup of the page
@@ -97,14 +102,25 @@ def test_markup():
     for tag, attributes in expected.items():
         assert attributes.items() <= block.one(tag).items()
     assert not block.inside, "an element was left open"
-    assert [p["role"] for p in block.all("p") if "role" in p] == ["status"], "and nothing else is read out"
+    assert [p["role"] for p in block.all("p") if "role" in p] == ["status"], (
+        "and nothing else is read out"
+    )
     assert {element.get("aria-live", "off") for element in block.found} == {"off"}
     bare = Block(make(readout=None).to_html())
     assert bare.all("data") == bare.all("figcaption") == []
 
 
 def test_readouts_are_exact():
-    numbers = [1 / 3, 5e-324, 1.7976931348623157e308, -0.1, 2**60 + 1, np.float64(1) / 3, np.int64(4), np.float32(0.5)]
+    numbers = [
+        1 / 3,
+        5e-324,
+        1.7976931348623157e308,
+        -0.1,
+        2**60 + 1,
+        np.float64(1) / 3,
+        np.int64(4),
+        np.float32(0.5),
+    ]
     explorer = make(readout=lambda k: {"a_number": numbers[k]}, k=range(len(numbers)))
     block = Block(explorer.to_html())
     assert block.one("dt")["text"] == "a number"
@@ -153,7 +169,9 @@ def test_panels():
         drawn = [explorer.frame(**at).panels[panel].picture for at in explorer.positions()]
         for picture, expected in zip(block.pictures(panel), drawn, strict=True):
             np.testing.assert_array_equal(np.asarray(picture.convert("RGB")), expected)
-    assert [len(strip) for strip in block.data()["pictures"]] == [3, 6], "equal panels are stored once"
+    assert [len(strip) for strip in block.data()["pictures"]] == [3, 6], (
+        "equal panels are stored once"
+    )
     assert block.data()["frames"] == [[0, 0], [0, 1], [1, 2], [1, 3], [2, 4], [2, 5]]
 
 
@@ -179,7 +197,11 @@ def test_choices():
     assert block.one("output")["name"] == "k"  # a choice shows itself
     assert block.one("img")["alt"] == "1, rather <long>"
     few = Block(make(k=[1, 2, 8], start={"k": 2}).to_html())  # so few numbers are choices, too
-    assert [(c["type"], c["value"]) for c in few.all("input")] == [("radio", "1"), ("radio", "2"), ("radio", "8")]
+    assert [(c["type"], c["value"]) for c in few.all("input")] == [
+        ("radio", "1"),
+        ("radio", "2"),
+        ("radio", "8"),
+    ]
     assert Block(make(k=[1, 2, 8], play=True).to_html()).one("input")["type"] == "range"
 
 
@@ -188,7 +210,10 @@ def test_choices():
     [
         ([1, 2, 4, 8, 16, 32, 64], ["1", "4", "16", "64"]),
         ([1, 3, 7, 20, 30, 50, 70, 90], ["1", "90"]),
-        ([1_000, 20_000, 3_000_000, 40_000_000, 500_000_000], ["1,000", "3,000,000", "500,000,000"]),
+        (
+            [1_000, 20_000, 3_000_000, 40_000_000, 500_000_000],
+            ["1,000", "3,000,000", "500,000,000"],
+        ),
     ],
 )
 def test_labels_below_a_slider(values, written):
@@ -206,7 +231,11 @@ def test_touch(browser, touched, tapped):
     block = make(k=range(1, 10)).to_html()
     phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
     seen = {}
-    for way in ("up", "tap", "sideways"):  # each on a page of its own, so that no scroll is still under way
+    for way in (
+        "up",
+        "tap",
+        "sideways",
+    ):  # each on a page of its own, so that no scroll is still under way
         with browser.new_page(**phone) as page:
             page.set_content(
                 f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
@@ -233,17 +262,25 @@ DRAGGED = [  # the sliders, where they stand, and where after half the picture's
 ]
 
 
-@pytest.mark.parametrize(("sliders", "start", "end"), [row[1:] for row in DRAGGED], ids=[row[0] for row in DRAGGED])
+@pytest.mark.parametrize(
+    ("sliders", "start", "end"), [row[1:] for row in DRAGGED], ids=[row[0] for row in DRAGGED]
+)
 def test_drag_on_picture(browser, tmp_path, sliders, start, end):
     """From where the slider stands, a picture's width is its whole range; a click is none, and no picture is taken."""
     file = tmp_path / "page.html"
     file.write_text("<meta charset=utf-8>" + make(alt="x", **sliders).to_html(), encoding="utf-8")
     for motion in ("no-preference", "reduce"):
-        with browser.new_page(viewport={"width": 900, "height": 500}, reduced_motion=motion) as page:
+        with browser.new_page(
+            viewport={"width": 900, "height": 500}, reduced_motion=motion
+        ) as page:
             page.goto(file.as_uri())
             panels, image = page.locator(".explorer-panels"), page.locator("img")
-            assert panels.evaluate("(p) => getComputedStyle(p).cursor") == ("ew-resize" if start else "auto")
-            page.evaluate("addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))")
+            assert panels.evaluate("(p) => getComputedStyle(p).cursor") == (
+                "ew-resize" if start else "auto"
+            )
+            page.evaluate(
+                "addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))"
+            )
             values = "(all) => all.map((slider) => Number(slider.value))"
             box, first = image.bounding_box(), image.get_attribute("src")
             x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
@@ -287,16 +324,28 @@ REFUSED = [
     ({"k": [1, np.inf]}, "k must hold finite numbers, got inf"),
     ({"k": [2, 1]}, "k must increase, got [2, 1]"),
     ({"k": [*"abcdefghi"]}, "k must have 2 to 8 positions, got more"),
-    ({"k": ["a", "b", "a"]}, "k must have words that differ and are not empty, got ['a', 'b', 'a']"),
+    (
+        {"k": ["a", "b", "a"]},
+        "k must have words that differ and are not empty, got ['a', 'b', 'a']",
+    ),
     ({"k": "12"}, "k must be a sequence of numbers or of words, such as range(1, 21), got '12'"),
-    ({"k": (1, 20)}, "k must be a sequence of numbers or of words, such as range(1, 21), got (1, 20)"),
+    (
+        {"k": (1, 20)},
+        "k must be a sequence of numbers or of words, such as range(1, 21), got (1, 20)",
+    ),
     ({"k": 5}, "k must be a sequence of numbers or of words, such as range(1, 21), got 5"),
     ({"k": ["1", 2]}, "k must hold numbers alone or words alone, got '1'"),
-    ({"alt": "  "}, "alt must be words that describe the picture, such as alt=\"Rank {k}.\", got '  '"),
+    (
+        {"alt": "  "},
+        "alt must be words that describe the picture, such as alt=\"Rank {k}.\", got '  '",
+    ),
     ({"alt": "{j}"}, "alt must use only ['k', 'twice'], got '{j}'"),
     ({"start": {"k": 9}}, "start must be a position of a slider, got k=9"),
     ({"formats": {"k": "d Hz"}}, "Invalid format specifier"),
-    ({"play": "j"}, "play must be True or False or name one of the sliders of numbers ['k'], got 'j'"),
+    (
+        {"play": "j"},
+        "play must be True or False or name one of the sliders of numbers ['k'], got 'j'",
+    ),
     ({"name": "a-\n"}, "name must be lower-case words joined by hyphens, got 'a-\\n'"),
     ({"readout": lambda k: {"k": k}}, "readout must not name a number like a slider, got ['k']"),
     ({"labels": {"j": "x"}}, "labels must name one of ['k', 'twice'], got ['j']"),
@@ -316,16 +365,27 @@ def test_most_frames():
 @pytest.mark.parametrize("number", [float("nan"), -np.inf, " ", None, True, 1j, np.ones(1)])
 def test_bad_readout(number):
     explorer = make(readout=lambda k: {"x": number if k == 3 else 1.0})
-    with pytest.raises(ValueError, match=r"^readout 'x' must be a finite number or words, got .* at \{'k': 3\}$"):
+    with pytest.raises(
+        ValueError, match=r"^readout 'x' must be a finite number or words, got .* at \{'k': 3\}$"
+    ):
         explorer.to_html()
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"draw": lambda k: Figure(figsize=(k, 1))}, "draw must make the same panels at every position, got "),
-        ({"draw": lambda k: ["figure"]}, "draw must return a matplotlib figure or a list of them, got "),
-        ({"readout": lambda k: {str(k): k}}, "readout must name the same numbers everywhere, got [('1',), ('2',)]"),
+        (
+            {"draw": lambda k: Figure(figsize=(k, 1))},
+            "draw must make the same panels at every position, got ",
+        ),
+        (
+            {"draw": lambda k: ["figure"]},
+            "draw must return a matplotlib figure or a list of them, got ",
+        ),
+        (
+            {"readout": lambda k: {str(k): k}},
+            "readout must name the same numbers everywhere, got [('1',), ('2',)]",
+        ),
     ],
 )
 def test_unlike_frames(changed, message):
@@ -363,7 +423,9 @@ def test_labels_stay_inside(layout):
     small, large = (pixels(draw(size), 100) for size in (2.0, 7.0))
     assert small.shape == (140, 200, 3)
     for picture in (small, large):
-        assert all((edge == 255).all() for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]))
+        assert all(
+            (edge == 255).all() for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1])
+        )
     if layout in (None, "none"):  # where nothing is cut, a figure stays as it is
         roomy = draw(7.0)
         before = roomy.axes[0].get_position().bounds
@@ -382,12 +444,18 @@ def live(explorer):
 
 def test_live_controls():
     few = [0.1, 0.2]  # buttons, as words have
-    (k, e), view = live(make(alt="x", k=range(1, 6), e=few, start={"e": 0.2}, labels={"e": "width"}))
+    (k, e), view = live(
+        make(alt="x", k=range(1, 6), e=few, start={"e": 0.2}, labels={"e": "width"})
+    )
     assert (type(k).__name__, type(e).__name__) == ("SelectionSlider", "ToggleButtons")
     assert (k.description, e.description, k.value, e.value) == ("k", "width", 1, 0.2)
     assert '<img alt="x"' in view.value
     (kind, _), view = live(of_kind(start={"kind": "rather <long>"}, labels={"kind": "Which?"}))
-    assert (type(kind).__name__, kind.description, kind.value) == ("ToggleButtons", "Which?", "rather <long>")
+    assert (type(kind).__name__, kind.description, kind.value) == (
+        "ToggleButtons",
+        "Which?",
+        "rather <long>",
+    )
     assert 'alt="1, rather &lt;long&gt;"' in view.value
 
 

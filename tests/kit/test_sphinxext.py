@@ -41,7 +41,8 @@ explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"third": k / 3}, alt="White
 ```
 """
 
-# In a process of its own: Sphinx changes the interpreter's state, and the variable must be gone at the end of it.
+# In a process of its own: Sphinx changes the interpreter's state, and the variable must be gone at
+# the end of it.
 BUILD = """
 import os, sys
 from pathlib import Path
@@ -62,8 +63,15 @@ sys.exit(app.statuscode)
 def build(folder, fingerprint):
     """Run ``sphinx-build . public``: the output, and what lies beside it, stand among the sources."""
     args = [sys.executable, "-c", BUILD, folder, folder / "public", fingerprint]
-    env = {**os.environ, "HOME": str(folder), "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder)}
-    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=env, check=False)
+    env = {
+        **os.environ,
+        "HOME": str(folder),
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "IPYTHONDIR": str(folder),
+    }
+    done = subprocess.run(
+        [str(a) for a in args], capture_output=True, text=True, env=env, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     page = (folder / "public" / "index.html").read_text()
     assert '<figure class="explorer" data-name="white" data-frames="2"' in page
@@ -78,7 +86,8 @@ def test_plain_book(tmp_path):
     # While the page is built the kernels know; afterwards nobody is told any more.
     assert re.findall(r"^(?:PAGE VARIABLE|AFTERWARDS) (\w+)$", said, re.M) == ["1", "None"]
     assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]) == tmp_path / CACHES / "one"
-    # Unchanged, it is not executed again; when the package changes, it is; changed back, the old results are there.
+    # Unchanged, it is not executed again; when the package changes, it is; changed back, the old
+    # results are there.
     for fingerprint, runs in (("one", "x"), ("two", "xx"), ("one", "xx")):
         build(tmp_path, fingerprint)
         assert (tmp_path / "runs").read_text() == runs
@@ -94,7 +103,10 @@ def test_switch(monkeypatch):
         monkeypatch.setenv(PAGE_VARIABLE, value)
         assert (page_is_built(), somebody_is_there()) == (built, not built)
     monkeypatch.setenv(PAGE_VARIABLE, "thesis.txt")
-    with pytest.raises(ValueError, match=r"^LOWRANK_TUTOR_PAGE must be 1 \(a page is being built\), 0 or unset, got"):
+    with pytest.raises(
+        ValueError,
+        match=r"^LOWRANK_TUTOR_PAGE must be 1 \(a page is being built\), 0 or unset, got",
+    ):
         page_is_built()
 
 
@@ -137,7 +149,11 @@ def test_unused_caches_go(tmp_path):
     for cache, age in ((used, UNUSED - 60), (unused, UNUSED + 60)):
         os.utime(cache / MARK, (time.time() - age,) * 2)
     fresh = sphinxext._cache(tmp_path / CACHES, "fresh")
-    assert sorted(path.name for path in (tmp_path / CACHES).iterdir()) == ["fresh", "of my thesis", "used"]
+    assert sorted(path.name for path in (tmp_path / CACHES).iterdir()) == [
+        "fresh",
+        "of my thesis",
+        "used",
+    ]
     assert (fresh / ".gitignore").read_text() == "*\n"
 
 

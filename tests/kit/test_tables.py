@@ -10,7 +10,10 @@ from lowrank_tutor.kit.tables import number, table
 
 
 def test_table():
-    made = table({"n": [10, np.int64(2000)], "share": [0.125, np.float64(1 / 3)], "map": ["a", "b"]}, {"share": ".1%"})
+    made = table(
+        {"n": [10, np.int64(2000)], "share": [0.125, np.float64(1 / 3)], "map": ["a", "b"]},
+        {"share": ".1%"},
+    )
     assert made.rows == (("10", "12.5%", "a"), ("2,000", "33.3%", "b"))
     assert made.right == (True, True, False)
     assert table({"x": [0.123456, 12.3456]}).rows == (("0.123",), ("12.3",))
@@ -34,11 +37,23 @@ def test_number(value, form, words):
 
 def test_markdown_and_text():
     made = table({"k": [1, 100], "word": ["one", "hundred"]})
-    assert made._repr_markdown_() == "| k | word |\n|  ---: | :---  |\n| 1 | one |\n| 100 | hundred |"
+    assert (
+        made._repr_markdown_() == "| k | word |\n|  ---: | :---  |\n| 1 | one |\n| 100 | hundred |"
+    )
     assert repr(made) == "  k  word\n  1  one\n100  hundred"
 
 
-HOSTILE = ("<script>1</script>", "a|b", "cost $5 and $6", "a*b*c", "_x_ `y` ~z~", "[a](b)", "&amp;", "one\ntwo", "\\|")
+HOSTILE = (
+    "<script>1</script>",
+    "a|b",
+    "cost $5 and $6",
+    "a*b*c",
+    "_x_ `y` ~z~",
+    "[a](b)",
+    "&amp;",
+    "one\ntwo",
+    "\\|",
+)
 HOSTILE += ("\\(x\\)", "{{x}}")
 
 
@@ -46,13 +61,22 @@ HOSTILE += ("\\(x\\)", "{{x}}")
 def test_words_are_escaped(preset):
     parser = MarkdownIt(preset, {"html": True, "linkify": False}).enable("table")
     parser.use(dollarmath_plugin).use(substitution_plugin)  # a book may have both
-    across, down = table({name: [1] for name in HOSTILE}), table({"name": HOSTILE, "n": range(len(HOSTILE))})
+    across, down = (
+        table({name: [1] for name in HOSTILE}),
+        table({"name": HOSTILE, "n": range(len(HOSTILE))}),
+    )
     for made in (across, down):
         tokens = [token for token in parser.parse(made._repr_markdown_()) if token.type == "inline"]
         parts = [part for token in tokens for part in token.children]
         assert {part.type for part in parts} <= {"text", "text_special", "html_inline"}
-        assert {part.content for part in parts if part.type == "html_inline"} == {"<span>", "</span>"}
-        shown = ["".join(part.content for part in token.children if part.type != "html_inline") for token in tokens]
+        assert {part.content for part in parts if part.type == "html_inline"} == {
+            "<span>",
+            "</span>",
+        }
+        shown = [
+            "".join(part.content for part in token.children if part.type != "html_inline")
+            for token in tokens
+        ]
         cells = [*made.header, *(cell for row in made.rows for cell in row)]
         assert shown == [cell.replace("\n", " ") for cell in cells]
 

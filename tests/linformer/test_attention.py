@@ -27,13 +27,17 @@ def test_pooling_by_hand():
     assert shrunk.item() == pytest.approx(math.sqrt(2), rel=1e-15)
 
 
-@pytest.mark.parametrize("mask", [None, real_tokens(), lengths(4, 2, 5, n=6)], ids=["whole", "masked", "nearly"])
+@pytest.mark.parametrize(
+    "mask", [None, real_tokens(), lengths(4, 2, 5, n=6)], ids=["whole", "masked", "nearly"]
+)
 @pytest.mark.parametrize("given_f", [False, True])
 def test_gradients_of_attention(mask, given_f):
     matrices = tensors((3, 6), (3, 6), seed=1)
     if mask is not None and mask.any(dim=1).all():  # little is left of some rows
         matrices = [nearly_the_identity(0.03), nearly_the_identity(-0.05)]
-    inputs = [x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *matrices[: 1 + given_f])]
+    inputs = [
+        x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *matrices[: 1 + given_f])
+    ]
     assert torch.autograd.gradcheck(lambda *x: linformer_attention(*x, token_mask=mask), inputs)
 
 
@@ -48,7 +52,9 @@ def test_peak_memory(n, d, k, masked):
         with torch.no_grad(), LiveBytes() as made:
             linformer_attention(q, keys, v, *matrices, token_mask=mask)
         numbers = 3 * q.numel() + count * k * n
-        between = 2 * heads * k * d + 3 * masked * k * n  # mixtures, and the powers of a matrix's entries
+        between = (
+            2 * heads * k * d + 3 * masked * k * n
+        )  # mixtures, and the powers of a matrix's entries
         assert 4 * numbers + made.peak <= 1.2 * 4 * (numbers + q.numel() + between)
 
 

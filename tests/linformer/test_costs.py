@@ -24,7 +24,11 @@ from lowrank_tutor.linformer import linformer_cost, pooling_projection
 def test_cost_of_real_layer(n, dim, heads, k, max_len, gradient, sharing, calls):
     layer, (x,) = layer_of(dim, heads, max_len, k, sharing=sharing), tensors((1, n, dim))
     # The counter knows the products, not the fused kernel of a CPU.
-    with set_grad_enabled(gradient), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+    with (
+        set_grad_enabled(gradient),
+        sdpa_kernel(SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
         layer(x)
     cost = linformer_cost(n, dim=dim, heads=heads, k=k, sharing=sharing, max_len=max_len)
     assert cost.parameters == sum(p.numel() for p in layer.parameters())
@@ -48,13 +52,19 @@ def test_cost_of_encoder_layer(n, dim, heads, k, feedforward):
 
 
 def test_cost_by_hand():
-    # D = 2, n = 3, k = 2, one head, E = F: 12 multiplications for queries and as many for the output, 12 for the
-    # tokens mixed, 8 each for keys and values, 12 for the scores and 12 for the averages; together 76.
+    # D = 2, n = 3, k = 2, one head, E = F: 12 multiplications for queries and as many for the
+    # output, 12 for the tokens mixed, 8 each for keys and values, 12 for the scores and 12 for the
+    # averages; together 76.
     assert linformer_cost(n=3, dim=2, heads=1, k=2) == (4 * 4 + 2 + 2 * 3, 2 * 76, 6)
-    assert linformer_cost(n=3, dim=2, heads=2, k=2, sharing="headwise") == (18 + 2 * 6, 2 * (76 + 12), 12)
+    assert linformer_cost(n=3, dim=2, heads=2, k=2, sharing="headwise") == (
+        18 + 2 * 6,
+        2 * (76 + 12),
+        12,
+    )
     # Two more columns in E, and 3 times 2 products of the norm rule.
     assert linformer_cost(n=3, dim=2, heads=1, k=2, max_len=5) == (18 + 2 * 5, 2 * (76 + 6), 6)
-    # With a second half of width 5: 2 * 3 * 10 multiplications, two tables of 10, biases of 5 and 2, two norms of 4.
+    # With a second half of width 5: 2 * 3 * 10 multiplications, two tables of 10, biases of 5 and
+    # 2, two norms of 4.
     assert linformer_cost(n=3, dim=2, heads=1, k=2, feedforward=5) == (24 + 35, 2 * (76 + 60), 6)
     assert softmax_cost(n=3, dim=2, heads=1, feedforward=5) == (18 + 35, 168 + 120, 9)
 
@@ -75,7 +85,9 @@ def test_bad_sizes(call, message):
 
 def test_size_bounds():
     assert linformer_cost(1, dim=1, heads=1, k=1) == (4 + 1 + 1, 4 + 6 + 4, 1)
-    assert linformer_cost(8, dim=6, heads=6, k=8, max_len=8) == linformer_cost(8, dim=6, heads=6, k=8)
+    assert linformer_cost(8, dim=6, heads=6, k=8, max_len=8) == linformer_cost(
+        8, dim=6, heads=6, k=8
+    )
     assert (
         linformer_cost(8, dim=6, heads=2, k=9, max_len=9).scores == 2 * 8 * 9
     )  # more rows than tokens, not than columns

@@ -25,7 +25,9 @@ def test_any_mask_in_slow_order(sharing, n, seed, data):
             if matrix is not None:
                 numbers = data.draw(st.lists(ENTRIES, min_size=18, max_size=18))
                 matrix.copy_(torch.tensor(numbers).view(3, 6))
-    mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n))).view(2, n)
+    mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n))).view(
+        2, n
+    )
     out = layer(x, token_mask=mask)
     np.testing.assert_allclose(out.detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-12)
     np.testing.assert_allclose(layer(x).detach(), layer_by_loops(layer, x), rtol=0, atol=1e-12)
@@ -35,10 +37,14 @@ def test_any_mask_in_slow_order(sharing, n, seed, data):
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_gradients_of_layers(mask, sharing):
     layer, (x,) = layer_of(4, 2, 8, 3, sharing=sharing), tensors((3, 6, 4))
-    names, parameters = zip(*((name, p.detach().clone()) for name, p in layer.named_parameters()), strict=True)
+    names, parameters = zip(
+        *((name, p.detach().clone()) for name, p in layer.named_parameters()), strict=True
+    )
 
     def call(x, *values):
-        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,), {"token_mask": mask})
+        return torch.func.functional_call(
+            layer, dict(zip(names, values, strict=True)), (x,), {"token_mask": mask}
+        )
 
     assert torch.autograd.gradcheck(call, [x.requires_grad_() for x in (x, *parameters)])
 
@@ -63,16 +69,24 @@ def test_dropout_keeps_the_mean(calls):
 @MASKS
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_layer_under_autocast(mask, sharing):
-    layer, (x,) = layer_of(sharing=sharing, dtype=torch.float32), tensors((3, 6, 6), dtype=torch.float32)
+    layer, (x,) = (
+        layer_of(sharing=sharing, dtype=torch.float32),
+        tensors((3, 6, 6), dtype=torch.float32),
+    )
     expected = layer_by_loops(layer, x, mask)
     with torch.autocast("cpu", torch.bfloat16):
         out, from_half = layer(x, token_mask=mask), layer(x.bfloat16(), token_mask=mask)
-        for other, end in ((x.double(), "float64: autocast leaves torch.float64 alone"), (x.long(), "int64")):
-            message = f"TypeError: x must be of the type of the layer, torch.float32, got torch.{end}"
+        for other, end in (
+            (x.double(), "float64: autocast leaves torch.float64 alone"),
+            (x.long(), "int64"),
+        ):
+            message = (
+                f"TypeError: x must be of the type of the layer, torch.float32, got torch.{end}"
+            )
             assert said(lambda other=other: layer(other)) == message
     assert out.dtype == from_half.dtype == torch.bfloat16
-    # Thirteen results are rounded: tokens, four matrices, tokens mixed, rescaled, keys or values, queries, votes,
-    # weights, averages, output.
+    # Thirteen results are rounded: tokens, four matrices, tokens mixed, rescaled, keys or values,
+    # queries, votes, weights, averages, output.
     for rounded in (out, from_half):
         assert np.linalg.norm(array(rounded) - expected) < 13 * 2**-9 * np.linalg.norm(expected)
 
@@ -81,7 +95,10 @@ def test_meta_tensors():
     for sharing in SHARINGS:
         layer = LinformerSelfAttention(6, 2, 8, 3, sharing=sharing, device="meta")
         assert {p.device.type for p in layer.parameters()} == {"meta"}
-        x, mask = torch.empty(3, 6, 6, device="meta"), torch.empty(3, 6, dtype=torch.bool, device="meta")
+        x, mask = (
+            torch.empty(3, 6, 6, device="meta"),
+            torch.empty(3, 6, dtype=torch.bool, device="meta"),
+        )
         assert layer(x).shape == layer(x, token_mask=mask).shape == (3, 6, 6)
     with torch.device("meta"):
         assert LinformerSelfAttention(6, 2, 8, 3).e.is_meta
@@ -89,20 +106,27 @@ def test_meta_tensors():
 
 @pytest.mark.parametrize(("sharing", "matrices"), [("key-value", ["e"]), ("headwise", ["e", "f"])])
 def test_parameters_and_sizes(sharing, matrices):
-    layer = LinformerSelfAttention(np.int64(6), np.int32(2), np.int64(8), np.int64(3), sharing=sharing, dropout=0.5)
+    layer = LinformerSelfAttention(
+        np.int64(6), np.int32(2), np.int64(8), np.int64(3), sharing=sharing, dropout=0.5
+    )
     shapes = {name: tuple(p.shape) for name, p in layer.named_parameters()}
     assert shapes == {name: (3, 8) for name in matrices} | {
         **{f"to_{name}.weight": (6, 6) for name in ("q", "k", "v", "out")}, "to_out.bias": (6,)
     }  # fmt: skip
     assert set(layer.state_dict()) == {*shapes, "_extra_state"}
     assert all(p.dtype == torch.float32 and p.requires_grad for p in layer.parameters())
-    assert {type(size) for size in (layer.dim, layer.heads, layer.max_len, layer.k, layer.to_k.out_features)} == {int}
+    assert {
+        type(size)
+        for size in (layer.dim, layer.heads, layer.max_len, layer.k, layer.to_k.out_features)
+    } == {int}
     printed = f"dim=6, heads=2, max_len=8, k=3, sharing={sharing!r}, dropout=0.5"
     assert repr(layer).startswith(f"LinformerSelfAttention(\n  {printed}\n  (to_q): Linear(")
 
 
 def test_initial_weights():
-    layer = LinformerSelfAttention(64, 4, 400, 100, sharing="headwise", generator=torch.Generator().manual_seed(0))
+    layer = LinformerSelfAttention(
+        64, 4, 400, 100, sharing="headwise", generator=torch.Generator().manual_seed(0)
+    )
     for linear in (layer.to_q, layer.to_k, layer.to_v, layer.to_out):
         assert linear.weight.abs().max() <= 1 / 8
         assert linear.weight.std().item() == pytest.approx(1 / 8 / math.sqrt(3), rel=0.03)
@@ -154,7 +178,9 @@ def test_generator(sharing):
         assert name in ("to_out.bias", "_extra_state") or not torch.equal(value, other[name])
 
 
-@pytest.mark.parametrize("options", [{}, {"sharing": "headwise"}, {"projection": pooling_projection(4, 8).double()}])
+@pytest.mark.parametrize(
+    "options", [{}, {"sharing": "headwise"}, {"projection": pooling_projection(4, 8).double()}]
+)
 def test_state_copy_and_pickle(options):
     layer, (x,) = layer_of(k=4, **options), tensors((2, 8, 6))
     other = layer_of(k=4, generator=torch.Generator().manual_seed(1), **options)
@@ -200,7 +226,9 @@ def test_computed_projection_is_refused():
 
 def test_layers_can_share_one_parameter():
     shared = nn.Parameter(tensors((3, 8))[0])
-    layers = nn.ModuleList(layer_of(projection=shared, generator=torch.Generator().manual_seed(i)) for i in range(2))
+    layers = nn.ModuleList(
+        layer_of(projection=shared, generator=torch.Generator().manual_seed(i)) for i in range(2)
+    )
     (x,) = tensors((2, 8, 6))
     assert len(list(layers.parameters())) == 1 + 2 * 5
     gradients = []
@@ -220,7 +248,10 @@ def test_layers_can_share_one_parameter():
 
 
 def test_layer_compiles_to_one_graph(compiler):
-    layer, (x,) = layer_of(sharing="headwise", dtype=torch.float32), tensors((3, 6, 6), dtype=torch.float32)
+    layer, (x,) = (
+        layer_of(sharing="headwise", dtype=torch.float32),
+        tensors((3, 6, 6), dtype=torch.float32),
+    )
     with torch.autocast("cpu", torch.bfloat16):
         out = compiler(layer, backend="eager")(x, token_mask=real_tokens())
         torch.testing.assert_close(out, layer(x, token_mask=real_tokens()))
@@ -258,14 +289,20 @@ def test_scattered_tokens():
 
 (X,) = tensors((3, 6, 6))
 LONG = "; cut it, or make the layer with a larger max_len"
-CAUSAL = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+CAUSAL = (
+    "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+)
 
 
 @pytest.mark.parametrize(
     ("x", "options", "message"),
     [
         (X[:, :0], {}, f"x must hold between 1 and max_len = 8 tokens, got 0{LONG}"),
-        (X.repeat(1, 2, 1)[:, :9], {}, f"x must hold between 1 and max_len = 8 tokens, got 9{LONG}"),
+        (
+            X.repeat(1, 2, 1)[:, :9],
+            {},
+            f"x must hold between 1 and max_len = 8 tokens, got 9{LONG}",
+        ),
         (X, {"causal": True}, f"causal must be False, got True: {CAUSAL}; use exact attention"),
     ],
 )
@@ -294,7 +331,11 @@ def test_size_bounds(sizes):
     layer = LinformerSelfAttention(*sizes, dropout=0.999)
     for batch, n in ((1, sizes[2]), (1, 1), (0, 1)):
         for mask in (None, torch.ones(batch, n, dtype=torch.bool)):
-            assert layer(torch.zeros(batch, n, sizes[0]), token_mask=mask).shape == (batch, n, sizes[0])
+            assert layer(torch.zeros(batch, n, sizes[0]), token_mask=mask).shape == (
+                batch,
+                n,
+                sizes[0],
+            )
 
 
 def test_builds_without_processes(monkeypatch):

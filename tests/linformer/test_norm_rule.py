@@ -27,13 +27,18 @@ def layer_of_kind(kind, dtype=torch.float64):
     if kind in ("key-value", "headwise"):
         return layer_of(sharing=kind, dtype=dtype)
     e = AVERAGES.to(dtype, copy=True)
-    return layer_of(k=4, projection=nn.Parameter(e) if kind.startswith("learned") else e, dtype=dtype)
+    return layer_of(
+        k=4, projection=nn.Parameter(e) if kind.startswith("learned") else e, dtype=dtype
+    )
 
 
 @pytest.mark.parametrize("n", [1, 8, 20, 40, 100])
 def test_equal_tokens_stay(n):
     """Windows of 8 tokens, whole or cut in the middle, by a mask and by a short sequence."""
-    e, (token, q, k) = pooling_projection(16, 128).double(), tensors((1, 1, 6), (1, 1, 3, 2), (1, 1, 128, 2))
+    e, (token, q, k) = (
+        pooling_projection(16, 128).double(),
+        tensors((1, 1, 6), (1, 1, 3, 2), (1, 1, 128, 2)),
+    )
     mask, x = lengths(n, n=128), token.expand(1, 128, 6)
     constant = linformer_attention(q, k, x[None], e, token_mask=mask)
     np.testing.assert_allclose(constant, token[None].expand(1, 1, 3, 6), rtol=1e-13)
@@ -44,14 +49,20 @@ def test_equal_tokens_stay(n):
         for out in (layer(x, token_mask=mask)[0, :n], layer(x[:, :n])[0]):
             np.testing.assert_allclose(out.detach(), expected, rtol=0, atol=1e-13)
     shrunk = linformer_attention(q, k, x[None], e, token_mask=mask, rule="norm")
-    assert (n % 8 == 0) == torch.allclose(shrunk, constant), "the norm rule gives less where a window is cut"
+    assert (n % 8 == 0) == torch.allclose(shrunk, constant), (
+        "the norm rule gives less where a window is cut"
+    )
 
 
 @pytest.mark.parametrize(("rule", "size"), [(None, 1), ("sum", 1), ("norm", math.sqrt(1 / 2))])
 def test_half_a_window_counts_half(rule, size):
     """Two windows of 8 with 12 tokens; values of 1 in the first, and of 4 in the second."""
     e = pooling_projection(2, 16).double()
-    q, k, v = torch.zeros(1, 1, 1, 1).double(), tensors((1, 1, 16, 1))[0], torch.ones(1, 1, 16, 1).double()
+    q, k, v = (
+        torch.zeros(1, 1, 1, 1).double(),
+        tensors((1, 1, 16, 1))[0],
+        torch.ones(1, 1, 16, 1).double(),
+    )
     v[:, :, 8:] = 4
     out = linformer_attention(q, k, v, e, token_mask=lengths(12, n=16), rule=rule)
     assert out.item() == pytest.approx((1 + 4 * size / 2) / 1.5, rel=1e-15)
@@ -65,7 +76,9 @@ def test_the_smaller_share_counts():
     v = torch.tensor([1.0, 3, 50], dtype=torch.float64).view(1, 1, 3, 1)
     for keys, values, (first, second) in ((e, f, (-1, math.sqrt(2))), (f, e, (4, 1))):
         out = linformer_attention(q, k, v, keys, values, token_mask=lengths(2, n=3))
-        assert out.item() == pytest.approx((first * 1 / 4 + second * 3 / 2) / (1 / 4 + 1 / 2), rel=1e-14)
+        assert out.item() == pytest.approx(
+            (first * 1 / 4 + second * 3 / 2) / (1 / 4 + 1 / 2), rel=1e-14
+        )
 
 
 # which rule a layer follows
@@ -107,12 +120,17 @@ def test_the_rule_is_settled_once(options, rule):
     if layer.e.is_meta:
         return
     (x,), mask = tensors((3, 8, 6)), lengths(8, 5, 1)
-    np.testing.assert_allclose(layer(x, token_mask=mask).detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        layer(x, token_mask=mask).detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13
+    )
 
 
 def test_no_rule_of_learned_numbers_on_meta():
     message = 'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
-    assert said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta")) == message
+    assert (
+        said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta"))
+        == message
+    )
 
 
 def test_learned_averages_do_not_jump():
@@ -125,12 +143,16 @@ def test_learned_averages_do_not_jump():
     np.testing.assert_allclose(layer(x).detach(), layer_by_loops(layer, x), rtol=0, atol=1e-13)
     fixed = layer_of(k=4, projection=layer.e.detach())
     state = layer.state_dict()
-    fixed.load_state_dict({name: part for name, part in state.items() if name != "_extra_state"})  # as saved before
+    fixed.load_state_dict(
+        {name: part for name, part in state.items() if name != "_extra_state"}
+    )  # as saved before
     assert abs(fixed(x) - before).max() > 0.01
     fixed.load_state_dict(state)
     np.testing.assert_allclose(fixed(x).detach(), layer(x).detach(), rtol=0, atol=1e-13)
     other = layer_of(heads=3, k=4)
-    with pytest.raises(ValueError, match=r"^heads must be 2, as in the layer that was saved, got 3$"):
+    with pytest.raises(
+        ValueError, match=r"^heads must be 2, as in the layer that was saved, got 3$"
+    ):
         other.load_state_dict(state)
 
 
@@ -139,10 +161,19 @@ def test_rules_compile_and_vmap():
     layer.e[0] -= 0.1
     expected = layer(x, token_mask=mask).detach()
     compiled = torch.compile(layer, backend="eager", fullgraph=True)(x, token_mask=mask)
-    state = {name: torch.stack([it, AVERAGES if name == "e" else it]) for name, it in layer.state_dict().items()}
-    both = torch.func.vmap(lambda one: torch.func.functional_call(layer, one, (x,), {"token_mask": mask}))(state)
+    state = {
+        name: torch.stack([it, AVERAGES if name == "e" else it])
+        for name, it in layer.state_dict().items()
+    }
+    both = torch.func.vmap(
+        lambda one: torch.func.functional_call(layer, one, (x,), {"token_mask": mask})
+    )(state)
     layer.e.copy_(AVERAGES)
-    for out, right in ((compiled, expected), (both[0], expected), (both[1], layer(x, token_mask=mask).detach())):
+    for out, right in (
+        (compiled, expected),
+        (both[0], expected),
+        (both[1], layer(x, token_mask=mask).detach()),
+    ):
         np.testing.assert_allclose(out.detach(), right, rtol=0, atol=1e-13)
 
 
@@ -165,10 +196,17 @@ def test_a_trace_barely_votes(eps, dtype, rule):
     exact = exact_by_loops(q, k, v, mask)
     error = 20 * eps + (1e-6 if dtype == torch.float32 else 1e-14)
     for f in (None, e.clone()):
-        np.testing.assert_allclose(linformer_attention(q, k, v, e, f, token_mask=mask), exact, rtol=0, atol=error)
+        np.testing.assert_allclose(
+            linformer_attention(q, k, v, e, f, token_mask=mask), exact, rtol=0, atol=error
+        )
     assert abs(array(counted_in_full(q, k, v, e, mask)) - exact).max() > 0.4
-    layer, (x,) = layer_of(k=6, max_len=6, projection=e, dtype=dtype), tensors((3, 6, 6), dtype=dtype)
-    expected = layer_by_loops(layer_of(k=6, max_len=6, projection=torch.eye(6, dtype=dtype), dtype=dtype), x, mask)
+    layer, (x,) = (
+        layer_of(k=6, max_len=6, projection=e, dtype=dtype),
+        tensors((3, 6, 6), dtype=dtype),
+    )
+    expected = layer_by_loops(
+        layer_of(k=6, max_len=6, projection=torch.eye(6, dtype=dtype), dtype=dtype), x, mask
+    )
     np.testing.assert_allclose(layer(x, token_mask=mask).detach(), expected, rtol=0, atol=error)
 
 
@@ -182,7 +220,9 @@ def rescaled_by_length(q, k, v, e):
 def zeroed_only(q, k, v, e, mask):
     """Hide tokens by zeros, but let the rows that hold nothing else take their part of the softmax."""
     hidden = ~mask[:, None, :, None]
-    return functional.scaled_dot_product_attention(q, e @ k.masked_fill(hidden, 0), e @ v.masked_fill(hidden, 0))
+    return functional.scaled_dot_product_attention(
+        q, e @ k.masked_fill(hidden, 0), e @ v.masked_fill(hidden, 0)
+    )
 
 
 @pytest.mark.parametrize("rule", [None, "sum", "norm"])
@@ -192,7 +232,9 @@ def test_common_alternatives(rule):
     more = tensors((1, 2, 42, 8))[0]
     k64, v64, mask = torch.cat([k, more], dim=2), torch.cat([v, more], dim=2), lengths(22, n=64)
     one = torch.eye(64, dtype=torch.float64)
-    assert abs(linformer_attention(q, k64, v64, one, token_mask=mask, rule=rule) - exact).max() < 1e-14
+    assert (
+        abs(linformer_attention(q, k64, v64, one, token_mask=mask, rule=rule) - exact).max() < 1e-14
+    )
     assert abs(rescaled_by_length(q, k, v, one) - exact).mean() > 0.1 * scale
     assert abs(zeroed_only(q, k64, v64, one, mask) - exact).mean() > 0.1 * scale
     pooling, equal = pooling_projection(16, 64).double(), torch.ones_like(v64)
@@ -216,7 +258,12 @@ def test_shares_in_float32(dtype, autocast, rule):
         rough = (squares.sum(dim=1) / (mask.bfloat16() @ squares.T)).sqrt()[:3, :3]
     assert scale.dtype == log_shares.dtype == torch.float32
     share = log_shares[:, 0, 0].exp()
-    rules = np.array([[rule_by_loops(row, range(n), rule) for row in e.double().tolist()] for n in (100, 299, 300, 0)])
+    rules = np.array(
+        [
+            [rule_by_loops(row, range(n), rule) for row in e.double().tolist()]
+            for n in (100, 299, 300, 0)
+        ]
+    )
     np.testing.assert_allclose(scale[:, :, 0], rules[:, :, 0], rtol=1e-6)
     np.testing.assert_allclose(share, rules[:, :, 1], rtol=1e-6)
     if rule == "norm":
@@ -227,7 +274,9 @@ def test_rescaling_precedes_rounding():
     """2**-24 is the least float16; its scale is above the largest, 65504, and their product 1."""
     e = torch.tensor([[1, 2**-24]], dtype=torch.float16)
     x = torch.ones(1, 1, 2, 1, dtype=torch.float16)
-    assert linformer_attention(x, x, x, e, token_mask=torch.tensor([[False, True]])).tolist() == [[[[1], [1]]]]
+    assert linformer_attention(x, x, x, e, token_mask=torch.tensor([[False, True]])).tolist() == [
+        [[[1], [1]]]
+    ]
 
 
 def test_zero_and_emptied_rows():
@@ -246,10 +295,14 @@ def test_no_row_in_both_matrices():
     q, k, v = tensors((1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2))
     e = torch.eye(2, dtype=torch.float64)
     mask = torch.tensor([[True, False]])
-    assert torch.equal(linformer_attention(q, k, v, e, e.flip(0), token_mask=mask), torch.zeros(1, 1, 2, 2))
+    assert torch.equal(
+        linformer_attention(q, k, v, e, e.flip(0), token_mask=mask), torch.zeros(1, 1, 2, 2)
+    )
     layer, (x,) = layer_of(4, 2, 2, 2, sharing="headwise"), tensors((1, 2, 4))
     layer.load_state_dict(layer.state_dict() | {"e": e, "f": e.flip(0)})
-    np.testing.assert_array_equal(layer(x, token_mask=mask)[0, 0].detach(), layer.to_out.bias.detach())
+    np.testing.assert_array_equal(
+        layer(x, token_mask=mask)[0, 0].detach(), layer.to_out.bias.detach()
+    )
 
 
 # what a mask promises
@@ -293,12 +346,19 @@ def test_hidden_sequences_give_zeros(kind, zero_row):
         without_gradient = layer(x, token_mask=mask)
     for zeros in (out[0], without_gradient[0], x.grad[0]):
         assert torch.equal(zeros, torch.zeros_like(zeros))
-    for some in (out[1], without_gradient[1], x.grad[1], *(parameter.grad for parameter in layer.parameters())):
+    for some in (
+        out[1],
+        without_gradient[1],
+        x.grad[1],
+        *(parameter.grad for parameter in layer.parameters()),
+    ):
         assert torch.isfinite(some).all()
         assert some.abs().sum() > 0
     layer.zero_grad()
     layer(x, token_mask=torch.zeros_like(mask)).sum().backward()
-    assert all(torch.equal(p.grad, torch.zeros_like(p)) for p in layer.parameters() if p.grad is not None)
+    assert all(
+        torch.equal(p.grad, torch.zeros_like(p)) for p in layer.parameters() if p.grad is not None
+    )
 
 
 # gradients where there is little left
@@ -306,9 +366,13 @@ def test_hidden_sequences_give_zeros(kind, zero_row):
 
 @RULES
 def test_gradients_of_zero_rows(rule):
-    e = torch.tensor([[0.0] * 6, [0, 0, 1, 2, 0, 0], [1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]], dtype=torch.float64)
+    e = torch.tensor(
+        [[0.0] * 6, [0, 0, 1, 2, 0, 0], [1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]], dtype=torch.float64
+    )
     e.requires_grad_()
-    linformer_attention(*triple(), e, token_mask=lengths(2, 4, 0, n=6), rule=rule).square().sum().backward()
+    linformer_attention(
+        *triple(), e, token_mask=lengths(2, 4, 0, n=6), rule=rule
+    ).square().sum().backward()
     assert torch.isfinite(e.grad).all()
     assert e.grad[0].abs().sum() > 0, "a row of zeros can learn"
 
@@ -319,8 +383,8 @@ def test_gradients_of_zero_rows(rule):
 def test_gradients_of_vanishing_shares(dtype, count, rule):
     """A row with little left of it is scaled up as much as its weight is scaled down, or less.
 
-    By the norm rule the row grows by 1 / eps, and its weight is eps^2: its gradient vanishes with eps. By the sum rule
-    the weight is eps, and its gradient a constant.
+    By the norm rule the row grows by 1 / eps, and its weight is eps^2: its gradient vanishes with
+    eps. By the sum rule the weight is eps, and its gradient a constant.
     """
     q, k, v = triple(1, n_queries=6, dtype=dtype)
     wide, mask = [x.double() for x in (q, k, v)], lengths(4, n=6)
@@ -329,7 +393,9 @@ def test_gradients_of_vanishing_shares(dtype, count, rule):
     error = 0.1 if dtype == torch.bfloat16 else 1e-5
     for eps in (1e-2, 1e-6, 1e-10, 1e-14, 1e-18, 1e-19, 1e-20, 1e-22, 1e-24, 1e-36, 1e-38):
         matrices = [nearly_the_identity(eps, dtype).requires_grad_() for _ in range(count)]
-        linformer_attention(q, k, v, *matrices, token_mask=mask, rule=rule).square().sum().backward()
+        linformer_attention(
+            q, k, v, *matrices, token_mask=mask, rule=rule
+        ).square().sum().backward()
         gradient = sum(matrix.grad.double() for matrix in matrices)
         assert torch.isfinite(gradient).all(), eps
         if rule == "sum":

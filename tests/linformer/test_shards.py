@@ -27,14 +27,24 @@ from lowrank_tutor.shards import ShardedLinformer
 pytestmark = pytest.mark.slow
 
 F64, F32, BF16 = torch.float64, torch.float32, torch.bfloat16
-PARTS = [slice(0, 4), slice(4, 5), slice(5, 11)]  # 11 tokens; a layer for 11 does not need the rule for padding
+PARTS = [
+    slice(0, 4),
+    slice(4, 5),
+    slice(5, 11),
+]  # 11 tokens; a layer for 11 does not need the rule for padding
 
 
 def layer_of(group=None, dtype=F64, seed=0, factor=1.0, **options):
     """Make a layer, the same in every process, with a row of zeros and rows that meet tokens of one process only."""
     draw = torch.Generator().manual_seed(seed)
-    options = {"dim": 6, "heads": 2, "max_len": 15, "k": 5} | options | {"dtype": F64, "generator": draw}
-    layer = LinformerSelfAttention(**options) if group is None else ShardedLinformer(**options, process_group=group)
+    options = (
+        {"dim": 6, "heads": 2, "max_len": 15, "k": 5} | options | {"dtype": F64, "generator": draw}
+    )
+    layer = (
+        LinformerSelfAttention(**options)
+        if group is None
+        else ShardedLinformer(**options, process_group=group)
+    )
     with torch.no_grad():
         for name, it in layer.named_parameters():
             it.copy_(torch.randn(it.shape, generator=draw) * factor / (3 if it.ndim == 2 else 9))
@@ -64,36 +74,55 @@ refusal = partial(pytest.raises, (TypeError, ValueError))
 
 def one_sequence(group, masks, dtype, layers):
     """Outputs and gradients are those of one process; what is sent depends neither on the length nor on processes."""
-    rows, (max_len, mask, given), bound = PARTS[group.rank()], MASKS[masks], 1e-4 if dtype == F32 else 1e-11
+    rows, (max_len, mask, given), bound = (
+        PARTS[group.rank()],
+        MASKS[masks],
+        1e-4 if dtype == F32 else 1e-11,
+    )
     own, found = mask[:, rows] if group.rank() in given else None, []
-    spies = {name: mock.Mock(wraps=getattr(distributed, name)) for name in ("all_gather", "all_reduce")}
+    spies = {
+        name: mock.Mock(wraps=getattr(distributed, name)) for name in ("all_gather", "all_reduce")
+    }
     for it, part, its_mask in ((None, slice(None), mask), (group, rows, own)):
         layer = layer_of(it, dtype=dtype, max_len=max_len, **LAYERS[layers](max_len))
         x = tokens().to(dtype)[:, part].requires_grad_()
         with mock.patch.multiple(distributed, **spies):
             out = layer(x, token_mask=its_mask)
             loss = (out * tokens(seed=3)[:, part].to(dtype)).sum()
-            found.append([out, *torch.autograd.grad(loss, [x, *layer.parameters()], materialize_grads=True)])
+            found.append(
+                [out, *torch.autograd.grad(loss, [x, *layer.parameters()], materialize_grads=True)]
+            )
     (judge, judge_x, *judges), (out, grad_x, *gradients) = found
     (gathered,), summed = (spy.call_args_list for spy in spies.values())
     width, matrices = 6 + (masks != "whole") + (layers == "E and F"), 1 + (layers == "E and F")
-    assert (gathered.args[1].numel(), [it.args[0].numel() for it in summed]) == (18, [4 * 5 * matrices * width] * 2)
+    assert (gathered.args[1].numel(), [it.args[0].numel() for it in summed]) == (
+        18,
+        [4 * 5 * matrices * width] * 2,
+    )
     near([out, grad_x], [judge[:, rows], judge_x[:, rows]], atol=bound)
     for gradient, whole in zip(gradients, judges, strict=True):
         assert masks == "hidden" or (gradient - whole).abs().max() > 0.01, "no part but the whole"
         distributed.all_reduce(gradient, group=group)
         near(gradient, whole, atol=bound)
     with torch.inference_mode(), torch.autocast("cpu", BF16, enabled=dtype == F32):
-        near(layer(x, token_mask=own).to(dtype), judge[:, rows], atol=0.1 if dtype == F32 else bound)
+        near(
+            layer(x, token_mask=own).to(dtype), judge[:, rows], atol=0.1 if dtype == F32 else bound
+        )
 
 
 def data_parallel(group):
     """DistributedDataParallel takes the mean of the gradients; a step leads to the weights of one process."""
-    models = [nn.Sequential(layer_of(it), nn.LayerNorm(6, dtype=F64), layer_of(it)) for it in (None, group)]
+    models = [
+        nn.Sequential(layer_of(it), nn.LayerNorm(6, dtype=F64), layer_of(it))
+        for it in (None, group)
+    ]
     for model in models:
         model[2].e = model[0].e  # the paper's layerwise sharing
     parallel = DistributedDataParallel(models[1], process_group=group)
-    for model, rows, rate in ((models[0], slice(None), 1e-3), (parallel, PARTS[group.rank()], 3e-3)):
+    for model, rows, rate in (
+        (models[0], slice(None), 1e-3),
+        (parallel, PARTS[group.rank()], 3e-3),
+    ):
         (model(tokens()[:, rows]) * tokens(seed=3)[:, rows]).sum().backward()
         torch.optim.SGD(model.parameters(), rate).step()
     near([*models[1].parameters()], [*models[0].parameters()])
@@ -117,7 +146,9 @@ def in_encoder(group):
     """An encoder layer whose attention is sharded gives the rows of one process."""
     rows, found = PARTS[group.rank()], []
     for attention, part in ((layer_of(), slice(None)), (layer_of(group), rows)):
-        encoder = LinformerEncoderLayer(6, 2, 15, 5, 8, dtype=F64, generator=torch.Generator().manual_seed(0)).eval()
+        encoder = LinformerEncoderLayer(
+            6, 2, 15, 5, 8, dtype=F64, generator=torch.Generator().manual_seed(0)
+        ).eval()
         torch.manual_seed(0)
         encoder.linear1.reset_parameters(), encoder.linear2.reset_parameters()
         encoder.self_attn = attention
@@ -136,8 +167,16 @@ REFUSED = [  # what process 1 does with the layer, or how its own differs; what 
     (lambda layer: layer(None), "x must be a tensor", False),
     (lambda layer: layer(X[..., :5]), "x must have shape", False),
     (lambda layer: layer(X, token_mask=X), "token_mask must", False),
-    (lambda layer: layer(tokens(n=8)), r"x must hold at most max_len = 15 tokens .* 4 \+ 8 \+ 4 = 16$", True),
-    (torch.autocast("cpu")(lambda layer: layer(X)), SAME("autocast = None, torch.bfloat16, None"), True),
+    (
+        lambda layer: layer(tokens(n=8)),
+        r"x must hold at most max_len = 15 tokens .* 4 \+ 8 \+ 4 = 16$",
+        True,
+    ),
+    (
+        torch.autocast("cpu")(lambda layer: layer(X)),
+        SAME("autocast = None, torch.bfloat16, None"),
+        True,
+    ),
     (lambda layer: layer(X[1:]), SAME("batch size = 4, 3, 4"), True),
     (OTHER, SAME(" and ".join(f"{name} = {a}, {b}, {a}" for name, a, b in UNLIKE)), True),
     ({"seed": 1}, WEIGHTS, True),
@@ -168,24 +207,42 @@ def death(_):
 def example(_):
     """The script of the page runs, in the processes that are there already."""
     page = (Path(__file__).parents[2] / "book" / "use-linformer.md").read_text(encoding="utf-8")
-    (script,) = re.findall(r"^```python\n(import torch\nfrom torch import distributed\n.*?)^```", page, re.M | re.S)
-    with mock.patch.multiple(distributed, init_process_group=mock.Mock(), destroy_process_group=mock.Mock()):
+    (script,) = re.findall(
+        r"^```python\n(import torch\nfrom torch import distributed\n.*?)^```", page, re.M | re.S
+    )
+    with mock.patch.multiple(
+        distributed, init_process_group=mock.Mock(), destroy_process_group=mock.Mock()
+    ):
         exec(script, {"print": (printed := mock.Mock())})
-    assert float(re.fullmatch(r"process \d: 136[56] tokens, (\S+) from one process", *printed.call_args.args)[1]) < 1e-5
+    assert (
+        float(
+            re.fullmatch(
+                r"process \d: 136[56] tokens, (\S+) from one process", *printed.call_args.args
+            )[1]
+        )
+        < 1e-5
+    )
 
 
 SCENARIOS = {
     "-".join(map(str, it)): partial(one_sequence, masks=it[0], dtype=it[1], layers=it[2])
-    for it in [*itertools.product(MASKS, [F64], LAYERS), *itertools.product(["masked"], [F32], LAYERS)]
+    for it in [
+        *itertools.product(MASKS, [F64], LAYERS),
+        *itertools.product(["masked"], [F32], LAYERS),
+    ]
 }
 SCENARIOS |= {it.__name__: it for it in (example, data_parallel, edges, in_encoder)}
-SCENARIOS |= {f"refused {i}": lambda group, row=row: one_differs(group, *row) for i, row in enumerate(REFUSED)}
+SCENARIOS |= {
+    f"refused {i}": lambda group, row=row: one_differs(group, *row) for i, row in enumerate(REFUSED)
+}
 SCENARIOS["death"] = death  # the last, because a process is gone
 
 
 def run(rank, folder):
     warnings.simplefilter("error")
-    distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=3)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=3
+    )
     found = {}
     for name, scenario in SCENARIOS.items():
         try:
@@ -199,7 +256,11 @@ def run(rank, folder):
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory):
     """What went wrong in each of three processes, which have one thread each."""
-    if not hasattr(os, "fork") or not distributed.is_available() or not distributed.is_gloo_available():
+    if (
+        not hasattr(os, "fork")
+        or not distributed.is_available()
+        or not distributed.is_gloo_available()
+    ):
         pytest.skip("needs torch.distributed with gloo, and processes that can be forked")
     folder, environment = tmp_path_factory.mktemp("found"), os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, __file__, folder], timeout=240, check=True, env=environment)

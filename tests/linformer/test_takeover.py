@@ -10,7 +10,13 @@ from linformers import MASKS, SHARINGS, layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor.layers import LinformerCrossAttention, LinformerEncoderLayer, from_layer, from_mha, resized
+from lowrank_tutor.layers import (
+    LinformerCrossAttention,
+    LinformerEncoderLayer,
+    from_layer,
+    from_mha,
+    resized,
+)
 from lowrank_tutor.linformer import pooling_projection
 
 
@@ -27,7 +33,12 @@ def exact_attention(bias=True, **options):
 def test_takeover_copies_all_settings():
     mha = exact_attention(dropout=0.25).eval()
     layer = from_mha(mha, 8, 3, sharing="headwise")
-    assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (2, 0.25, False, "headwise")
+    assert (layer.heads, layer.dropout, layer.training, layer.sharing) == (
+        2,
+        0.25,
+        False,
+        "headwise",
+    )
     assert layer.to_q.weight.dtype == torch.float64
     drawn = [from_mha(mha, 8, 3, generator=torch.Generator().manual_seed(1)) for _ in range(2)]
     assert torch.equal(drawn[0].e, drawn[1].e)
@@ -65,8 +76,16 @@ def test_other_modules(take, module, message):
 
 def test_whole_encoder_takeover():
     """Settings go along, nothing is shared, and what an adapter has wrapped is taken as it is."""
-    options = {"norm_first": True, "activation": nn.GELU(), "bias": False, "layer_norm_eps": 0.1, "dropout": 0.3}
-    old = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True, dtype=torch.float64, **options).eval()
+    options = {
+        "norm_first": True,
+        "activation": nn.GELU(),
+        "bias": False,
+        "layer_norm_eps": 0.1,
+        "dropout": 0.3,
+    }
+    old = nn.TransformerEncoderLayer(
+        6, 2, 12, batch_first=True, dtype=torch.float64, **options
+    ).eval()
     (x,), real = tensors((3, 6, 6)), lengths(6, 4, 1)
     with torch.no_grad():
         for seed, parameter in enumerate(old.parameters()):
@@ -96,15 +115,22 @@ def test_whole_encoder_takeover():
 )  # fmt: skip
 def test_calls_in_pytorchs_style(given, message):
     (x,) = tensors((3, 6, 6))
-    for layer, tokens in ((layer_of(), (x,)), (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x))):
-        assert said(lambda: layer(*tokens, **given)) == f"TypeError: options must be token_mask or causal, {message}"  # noqa: B023
+    for layer, tokens in (
+        (layer_of(), (x,)),
+        (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x)),
+    ):
+        answer = said(lambda: layer(*tokens, **given))  # noqa: B023
+        assert answer == f"TypeError: options must be token_mask or causal, {message}"
         names, count = ", ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
         with pytest.raises(
             TypeError,
             match=f"^arguments without a name must be {names}, got {count} of them: name token_mask or causal$",
         ):
             layer(*tokens, x)
-    assert said(lambda: layer(*tokens, length=None)) == "TypeError: options must be token_mask or causal, got length"
+    assert (
+        said(lambda: layer(*tokens, length=None))
+        == "TypeError: options must be token_mask or causal, got length"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +142,10 @@ def test_calls_in_pytorchs_style(given, message):
     ],
 )
 def test_masks_of_encoder_layer(name, way):
-    layer, options = LinformerEncoderLayer(6, 2, 8, 3, 12), "src_mask, src_key_padding_mask, or is_causal"
+    layer, options = (
+        LinformerEncoderLayer(6, 2, 8, 3, 12),
+        "src_mask, src_key_padding_mask, or is_causal",
+    )
     assert said(lambda: layer(torch.zeros(1, 6, 6), **{name: None})) == (
         f"TypeError: options must be {options}, got {name}: {way}"
     )
@@ -166,7 +195,10 @@ def test_cross_attention_to_itself(mask, bias):
 
 
 def test_padding_of_memory():
-    (x, memory), nan = tensors((3, 4, 6), (3, 6, 6)), torch.full((3, 2, 6), torch.nan, dtype=torch.float64)
+    (x, memory), nan = (
+        tensors((3, 4, 6), (3, 6, 6)),
+        torch.full((3, 2, 6), torch.nan, dtype=torch.float64),
+    )
     cross = from_mha(exact_attention(), 8, 3, kind=LinformerCrossAttention)
     assert isinstance(cross, LinformerCrossAttention)
     out = cross(x, torch.cat([memory, nan], dim=1), token_mask=lengths(6, 6, 6, n=8)).detach()
@@ -199,8 +231,13 @@ def test_new_columns_learn():
 def test_longer_models():
     """A model of another length says what to do; resized, it gives the same, and layers share one E as before."""
     shared = nn.Parameter(tensors((3, 8))[0])
-    model, (x,) = nn.Sequential(*(layer_of(k=3, projection=shared) for _ in range(2))), tensors((3, 8, 6))
-    longer = nn.Sequential(*(layer_of(k=3, max_len=11, projection=tensors((3, 11))[0]) for _ in range(2)))
+    model, (x,) = (
+        nn.Sequential(*(layer_of(k=3, projection=shared) for _ in range(2))),
+        tensors((3, 8, 6)),
+    )
+    longer = nn.Sequential(
+        *(layer_of(k=3, max_len=11, projection=tensors((3, 11))[0]) for _ in range(2))
+    )
     message = "0.e must have max_len = 11 columns, got 8: make the layer with max_len=8, load, and lengthen it by"
     with pytest.raises(RuntimeError, match=message):
         longer.load_state_dict(model.state_dict())
@@ -218,7 +255,10 @@ def test_resized_projection_stays_fixed():
     grown = resized(layer_of(k=4, projection=pooling_projection(4, 8).double()), 9)
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
-    assert said(lambda: resized(grown, 8)) == "ValueError: max_len must be at least that of the layer, 9, got 8"
+    assert (
+        said(lambda: resized(grown, 8))
+        == "ValueError: max_len must be at least that of the layer, 9, got 8"
+    )
     frozen = layer_of()
     frozen.e.requires_grad_(False)
     assert not resized(frozen, 8).e.requires_grad
@@ -226,15 +266,27 @@ def test_resized_projection_stays_fixed():
 
 def test_encoder_layer_settings():
     windows = pooling_projection(4, 8).double()
-    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64)
+    layer = LinformerEncoderLayer(
+        6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64
+    )
     attention = layer.self_attn
-    assert (layer.norm_first, layer.activation, layer.linear1.out_features) == (True, functional.gelu, 12)
-    assert (layer.dropout.p, layer.dropout1.p, attention.dropout, attention.heads) == (0.25, 0.25, 0.25, 2)
+    assert (layer.norm_first, layer.activation, layer.linear1.out_features) == (
+        True,
+        functional.gelu,
+        12,
+    )
+    assert (layer.dropout.p, layer.dropout1.p, attention.dropout, attention.heads) == (
+        0.25,
+        0.25,
+        0.25,
+        2,
+    )
     assert torch.equal(attention.e, windows)
     assert {tensor.dtype for tensor in layer.state_dict().values()} == {torch.float64}
     exact, draw = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True), torch.Generator()
     one, other = (
-        from_layer(exact, 8, 3, sharing="headwise", generator=draw.manual_seed(1)).self_attn for _ in range(2)
+        from_layer(exact, 8, 3, sharing="headwise", generator=draw.manual_seed(1)).self_attn
+        for _ in range(2)
     )
     assert torch.equal(one.f, other.f)
 

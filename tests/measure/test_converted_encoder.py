@@ -28,12 +28,18 @@ def keys_of(kind, place, k, v):
         rows = study.averages(study.cost(N, BLOCK), N) > 0
         windows = [row[:REAL].nonzero()[:, 0] for row in rows]
         return [
-            (k[w].mean(0), v[w].mean(0), len(w) / row.sum()) for w, row in zip(windows, rows, strict=True) if len(w)
+            (k[w].mean(0), v[w].mean(0), len(w) / row.sum())
+            for w, row in zip(windows, rows, strict=True)
+            if len(w)
         ]
     if kind == "window and averages":
         own, read = place // BLOCK, []
         for at, block in enumerate(blocks):
-            near = tokens[block] if abs(at - own) <= 1 else [(k[block].mean(0), v[block].mean(0), len(tokens[block]))]
+            near = (
+                tokens[block]
+                if abs(at - own) <= 1
+                else [(k[block].mean(0), v[block].mean(0), len(tokens[block]))]
+            )
             read += near
         return read
     return tokens
@@ -41,18 +47,26 @@ def keys_of(kind, place, k, v):
 
 @pytest.mark.parametrize("kind", [kind for kind in study.KINDS if kind != study.DRAWN])
 def test_attention_by_loops(kind):
-    q, k, v = torch.randn(3, 2, 2, N, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q, k, v = torch.randn(
+        3, 2, 2, N, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     real = torch.arange(N) < torch.tensor([[REAL], [N]])
     e = study.averages(study.cost(N, BLOCK), N)
     found = study.attention(kind, N, BLOCK)(q, k, v, real, e)[0, 1]
     for place in range(REAL):
         keys, values, votes = zip(*keys_of(kind, place, k[0, 1], v[0, 1]), strict=True)
         logits = torch.stack(keys) @ q[0, 1, place] / math.sqrt(5) + torch.tensor(votes).log()
-        torch.testing.assert_close(found[place], logits.softmax(0) @ torch.stack(values), msg=f"{kind}, {place}")
+        torch.testing.assert_close(
+            found[place], logits.softmax(0) @ torch.stack(values), msg=f"{kind}, {place}"
+        )
 
 
 def test_window_has_its_cost():
-    x, v, real = torch.zeros(1, 1, 256, 1), torch.zeros(1, 1, 256, 1, requires_grad=True), torch.ones(1, 256) > 0
+    x, v, real = (
+        torch.zeros(1, 1, 256, 1),
+        torch.zeros(1, 1, 256, 1, requires_grad=True),
+        torch.ones(1, 256) > 0,
+    )
     study.attention("local window", 256, 16)(x, x, v, real, None)[0, 0, 128].backward()
     assert int((v.grad > 0).sum()) == study.cost(256, 16) == 48 + 16 - 3
 
@@ -71,7 +85,9 @@ def test_scores_by_hand():
     asked = torch.eye(3)
     documents = torch.tensor([[0.9, 0.2, 0.1], [0.95, 0.5, 0.4], [0.99, 0.8, 0.4]])
     places = study.ranks(asked, documents)
-    assert places == [3, 2, 2], "0.9 is behind 0.95 and 0.99, 0.5 behind 0.8, and a tie at 0.4 counts as behind"
+    assert places == [3, 2, 2], (
+        "0.9 is behind 0.95 and 0.99, 0.5 behind 0.8, and a tie at 0.4 counts as behind"
+    )
     assert study.scores([1, 2, 4, 1]) == {"recall_at_1": 0.5, "mrr": 0.6875}
 
 
@@ -89,7 +105,9 @@ def test_short_form_runs(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["converted_encoder", "--short"])
     monkeypatch.setattr(study, "write", None)
     assert study.main() == 0
-    assert capsys.readouterr().out.count("recall at 1") == 2 * (len(study.KINDS) + len(study.DISTILLED))
+    assert capsys.readouterr().out.count("recall at 1") == 2 * (
+        len(study.KINDS) + len(study.DISTILLED)
+    )
 
 
 def test_record_is_complete():
@@ -105,4 +123,6 @@ def test_record_is_complete():
             step = statistics.median(meta["seconds_of_a_step"][str(row["n"])][row["kind"]])
             assert row["steps"] == round(meta["budget_seconds"] / step), row
     runs = {(row["kind"], row["n"], row["seed"]) for row in rows if row["steps"]}
-    assert runs == {(kind, n, seed) for kind in study.DISTILLED for n in (256, 512) for seed in range(3)}
+    assert runs == {
+        (kind, n, seed) for kind in study.DISTILLED for n in (256, 512) for seed in range(3)
+    }

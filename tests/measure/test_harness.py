@@ -6,7 +6,12 @@ import sys
 import pytest
 import torch
 
-SCRIPTS = ["speed.linformer", "speed.whole_layers", "training.long_study", "training.training_study"]
+SCRIPTS = [
+    "speed.linformer",
+    "speed.whole_layers",
+    "training.long_study",
+    "training.training_study",
+]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -17,4 +22,7 @@ def test_device_without_gpu(script, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         importlib.import_module(f"measure.{script}").main()
     assert stopped.value.code == 2
-    assert "--device: must be cpu where PyTorch finds no GPU, got cuda" in capsys.readouterr().err.splitlines()[-1]
+    assert (
+        "--device: must be cpu where PyTorch finds no GPU, got cuda"
+        in capsys.readouterr().err.splitlines()[-1]
+    )

@@ -27,7 +27,9 @@ def test_record_is_complete():
         assert row["peak_bytes"] > 0
         places.setdefault((row["series"], row["mode"], row["n"]), set()).add(row["method"])
     assert all({FUSED, OURS} <= names for names in places.values())
-    assert {place[:2] for place in places} == set(itertools.product(("module", "encoder layer"), MODES))
+    assert {place[:2] for place in places} == set(
+        itertools.product(("module", "encoder layer"), MODES)
+    )
     assert {n for series, mode, n in places if mode == "forward"} == set(linformer.CPU_LENGTHS)
 
 
@@ -52,8 +54,20 @@ def test_memory_in_record():
 
 
 FLOOR = gpu_floor(4096, 64, 8, "T4", k=256).seconds
-CARD = {"name": "Tesla T4", "memory_bytes": 15_800_000_000, "capability": "7.5", "driver": None, "cuda": "12.8"}
-META = {"command": "python -m measure.speed.linformer", "date": "2026-11-22", "dim": 512, "heads": 8, "gpu": CARD}
+CARD = {
+    "name": "Tesla T4",
+    "memory_bytes": 15_800_000_000,
+    "capability": "7.5",
+    "driver": None,
+    "cuda": "12.8",
+}
+META = {
+    "command": "python -m measure.speed.linformer",
+    "date": "2026-11-22",
+    "dim": 512,
+    "heads": 8,
+    "gpu": CARD,
+}
 ROW = {"series": "core", "mode": "forward", "dtype": "float16", "batch": 1, "n": 4096, "k": 256}
 ROW |= {"method": "linformer_attention", "time_min": 2 * FLOOR, "time_q1": 2.1 * FLOOR}
 ROW |= {"time_median": 2.2 * FLOOR, "time_q3": 3 * FLOOR}
@@ -64,7 +78,11 @@ ROW |= {"time_median": 2.2 * FLOOR, "time_q3": 3 * FLOOR}
     [
         ({}, {}, None),
         ({"date": None}, {}, "meta must say date"),
-        ({"gpu": {"name": "Tesla T4"}}, {}, "meta must say gpu.memory_bytes, gpu.capability, gpu.driver, gpu.cuda"),
+        (
+            {"gpu": {"name": "Tesla T4"}},
+            {},
+            "meta must say gpu.memory_bytes, gpu.capability, gpu.driver, gpu.cuda",
+        ),
         ({}, None, "rows must hold a measurement, got none"),
         ({}, {"time_min": 0.9 * FLOOR}, "time_min must be at least the floor"),
         ({}, {"time_min": -1.0}, "times must be positive and in order"),
@@ -73,7 +91,10 @@ ROW |= {"time_median": 2.2 * FLOOR, "time_q3": 3 * FLOOR}
     ],
 )
 def test_shared_record_is_possible(meta, row, message):
-    record = {"meta": {**META, "versions": {"torch": "2.13.0"}, **meta}, "rows": [] if row is None else [ROW | row]}
+    record = {
+        "meta": {**META, "versions": {"torch": "2.13.0"}, **meta},
+        "rows": [] if row is None else [ROW | row],
+    }
     if message is None:
         gpu_file.check(record)
     else:
@@ -84,7 +105,9 @@ def test_shared_record_is_possible(meta, row, message):
 def test_share_writes_file(monkeypatch, tmp_path):
     """A stand-in for a card: what is measured becomes a file that passes the check above."""
     plan = linformer.cuda_plan(["float32"], lengths=(64,), ks=(32,), many=128)
-    plan = plan._replace(groups=[group._replace(ks=(32,), peer_ks=(32,)) for group in plan.groups], repeats=2)
+    plan = plan._replace(
+        groups=[group._replace(ks=(32,), peer_ks=(32,)) for group in plan.groups], repeats=2
+    )
     monkeypatch.setattr(harness, "DATA", tmp_path)
     monkeypatch.setattr(linformer, "cuda_plan", lambda dtypes: plan)
     monkeypatch.setattr(linformer, "card", lambda device: CARD)

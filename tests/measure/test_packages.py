@@ -42,7 +42,8 @@ def test_ours_keep_promises():
     assert not ours_hold([{**row, "outcome": "fails"}])
 
 
-# --------------------------- one defect for each promise that no peer breaks; test_rerun_gives_record sees the others
+# --------------------------- one defect for each promise that no peer breaks;
+# test_rerun_gives_record sees the others
 
 
 class WrongGradient(torch.autograd.Function):
@@ -92,7 +93,9 @@ BROKEN = {
     "heads": broken(after=lambda x, _: x.roll(1, dims=2)),
     "too long": broken(plain=Scaled),
     "sharing saves": broken(projection_size=lambda size: size.k * size.max_len + 1),
-    "sharing keeps values": broken(put=lambda layer, weights: Ours().put(layer, weights._replace(v=weights.k))),
+    "sharing keeps values": broken(
+        put=lambda layer, weights: Ours().put(layer, weights._replace(v=weights.k))
+    ),
     "cross-attention": broken(cross=cross_with_itself),
     "saved": broken(plain=Scaled),
     "double": broken(after=lambda x, _: x.float().to(x.dtype)),
@@ -113,16 +116,25 @@ def test_promises_can_fail(name):
 def test_bad_results_never_hold():
     assert try_line(LINE["exact"], broken(after=lambda x, _: x * torch.nan))["outcome"] == "fails"
     row = try_line(LINE["double"], broken(after=lambda x, _: x.float()))
-    assert (row["outcome"], row["remark"]) == ("error", "TypeError: gave torch.float32 for torch.float64")
+    assert (row["outcome"], row["remark"]) == (
+        "error",
+        "TypeError: gave torch.float32 for torch.float64",
+    )
 
 
 def test_peers_as_told():
-    size, weights, x = contract.SMALL, contract.draw_weights(contract.SMALL), contract.tokens(contract.SMALL)
+    size, weights, x = (
+        contract.SMALL,
+        contract.draw_weights(contract.SMALL),
+        contract.tokens(contract.SMALL),
+    )
     peer = Lucidrains()
     layer = LucidrainsLayer(size.dim, size.max_len, k=size.k, heads=size.heads, share_kv=True)
     peer.put(layer, weights)
     peer.put_projections(layer, weights.e, weights.f)
-    expected = contract.judge(x, weights._replace(v=weights.k, f=weights.e), size.heads, compress=True)
+    expected = contract.judge(
+        x, weights._replace(v=weights.k, f=weights.e), size.heads, compress=True
+    )
     assert distance(layer(x), expected) < 1e-6, "share_kv makes values of keys"
     other, causal = x.clone(), Tatp22().causal(size)
     other[:, -1] += 1

@@ -15,7 +15,9 @@ def test_texts():
     """Each text pairs every key once, and asks for all of them."""
     ids, answers = study.texts(5, 16, torch.Generator().manual_seed(0))
     for text, wanted in zip(ids.tolist(), answers.tolist(), strict=True):
-        told = dict(zip(text[:32:2], [value - study.SYMBOLS for value in text[1:32:2]], strict=True))
+        told = dict(
+            zip(text[:32:2], [value - study.SYMBOLS for value in text[1:32:2]], strict=True)
+        )
         assert len(told) == 16
         assert sorted(text[32:]) == sorted(told)
         assert wanted == [told[key] for key in text[32:]]
@@ -25,7 +27,10 @@ def test_texts():
 def test_designs_are_causal(design):
     """No later question changes an answer; an earlier one may."""
     torch.manual_seed(0)
-    model, (ids, _) = study.Model(design).eval(), study.texts(2, 32, torch.Generator().manual_seed(0))
+    model, (ids, _) = (
+        study.Model(design).eval(),
+        study.texts(2, 32, torch.Generator().manual_seed(0)),
+    )
     other = ids.clone()
     other[:, 80:] = other[:, 80:].flip(1)
     with torch.no_grad():
@@ -42,7 +47,9 @@ def test_index_chooses():
     best = scores.sort(descending=True).indices[:16]
     for head in range(2):
         weights = torch.softmax((k[0, head] @ q[0, head, -1] / 4 + scores)[best], dim=0)
-        torch.testing.assert_close(study.index(q, k, v, asks, tells)[0, head, -1], weights @ v[0, head, best])
+        torch.testing.assert_close(
+            study.index(q, k, v, asks, tells)[0, head, -1], weights @ v[0, head, best]
+        )
 
 
 def test_kept():
@@ -50,7 +57,11 @@ def test_kept():
     x = torch.nn.functional.normalize(torch.randn(1, 2, 100, 16), dim=3)
     _, state = delta_attention(x, x, x, torch.ones(1, 2, 100) / 2, return_state=True)
     _, parts = window_attention(x, x, x, window=16, m=8, return_state=True)
-    counts = {"delta": state.numel(), "means": sum(parts[i].numel() for i in (0, 1, 3, 4)), "linear": 2 * (256 + 16)}
+    counts = {
+        "delta": state.numel(),
+        "means": sum(parts[i].numel() for i in (0, 1, 3, 4)),
+        "linear": 2 * (256 + 16),
+    }
     counts |= {"attention": 6400, "window": 1024, "latents": 1600, "index": 7200}
     assert {kind: study.kept(kind, 100) for kind in study.KINDS} == counts
 
@@ -60,7 +71,9 @@ def test_record_is_complete():
     assert {"command", "date", "machine", "versions", "tokens_of_a_batch"} <= set(meta)
     found = {}
     for row in rows:
-        assert [point[0] for point in row["curve"]] == [*range(100, meta["steps"] + 1, 100)], row["design"]
+        assert [point[0] for point in row["curve"]] == [*range(100, meta["steps"] + 1, 100)], row[
+            "design"
+        ]
         if row["seed"] == 0:
             found.setdefault(row["design"], {})[row["rate"]] = row["validation"]
     assert list(found) == list(study.DESIGNS)
@@ -79,5 +92,7 @@ def test_short_run(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "argv", ["recall", "--short", "--resume", str(path)])
     for _ in range(2):  # nothing is repeated
         assert study.main() == 0
-        assert [json.loads(line)["design"] for line in path.read_text().splitlines()] == list(study.DESIGNS)
+        assert [json.loads(line)["design"] for line in path.read_text().splitlines()] == list(
+            study.DESIGNS
+        )
     assert len(capsys.readouterr().out.splitlines()) == len(study.DESIGNS)

@@ -40,6 +40,9 @@ def test_equal_far_keys_give_exact_attention():
 
 def test_gated_delta_reads_both_sides():
     torch.manual_seed(0)
-    layer, x = GatedDelta(16, 4).double(), torch.randn(1, 8, 16, dtype=torch.float64, requires_grad=True)
+    layer, x = (
+        GatedDelta(16, 4).double(),
+        torch.randn(1, 8, 16, dtype=torch.float64, requires_grad=True),
+    )
     layer(x)[0, 4].sum().backward()
     assert (x.grad[0].norm(dim=1) > 0).all()

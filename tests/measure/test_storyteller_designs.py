@@ -14,7 +14,9 @@ from measure.training import storyteller_designs as study
 
 def test_record_is_complete():
     meta, rows = json.loads((DATA / f"{study.NAME}.json").read_text(encoding="utf-8")).values()
-    assert {"command", "date", "machine", "versions", "steps", "fill_steps", "held_out"} <= set(meta)
+    assert {"command", "date", "machine", "versions", "steps", "fill_steps", "held_out"} <= set(
+        meta
+    )
     last = {"write": study.STEPS, "fill": study.FILL_STEPS}
     runs = {}
     for row in rows:
@@ -58,7 +60,9 @@ def test_padding_hides(design):
 def test_short_run(monkeypatch, capsys):
     monkeypatch.setattr(study, "STORIES", 2)
     monkeypatch.setattr(study, "write", lambda *_: pytest.fail("a short run writes nothing"))
-    monkeypatch.setattr(sys, "argv", ["storyteller_designs", "--short", "--only", "delta", "averages"])
+    monkeypatch.setattr(
+        sys, "argv", ["storyteller_designs", "--short", "--only", "delta", "averages"]
+    )
     study.main()
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
         ["write", "delta"],

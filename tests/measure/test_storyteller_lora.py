@@ -15,7 +15,10 @@ def test_fib_by_hand():
     jobs = [""] * len(words)
     jobs[11], jobs[17] = "far fact", "who"
     told = study.fib(storyteller.Story(tuple(words), tuple(jobs)), np.random.default_rng(0))
-    assert " ".join(told.words) == "<s> Ben has jam . Ada wears red . Ada wears blue . who has jam ? Ben ."
+    assert (
+        " ".join(told.words)
+        == "<s> Ben has jam . Ada wears red . Ada wears blue . who has jam ? Ben ."
+    )
     assert told.jobs[11] == study.RULE
     assert told.jobs[17] == "who"
     assert {study.OTHER[study.OTHER[color]] == color for color in study.COLORS} == {True}
@@ -32,10 +35,16 @@ def test_record():
     meta, rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8")).values()
     plain = [row for row in rows if row["method"] == "alpha = r"]
     assert {(row["way"], row["rank"], row["seed"]) for row in plain} == {
-        (way, rank, seed) for way in study.WAYS for rank in study.RANKS for seed in range(study.SEEDS)
+        (way, rank, seed)
+        for way in study.WAYS
+        for rank in study.RANKS
+        for seed in range(study.SEEDS)
     }
     assert meta["steps"] == study.STEPS
-    ends = {way: [row["curve"][-1] for row in plain if row["way"] == way and row["rank"] == 1] for way in study.WAYS}
+    ends = {
+        way: [row["curve"][-1] for row in plain if row["way"] == way and row["rank"] == 1]
+        for way in study.WAYS
+    }
     assert min(end["rule"] for end in ends["with old jobs"]) > 0.8
     assert min(end["others"] for end in ends["with old jobs"]) > 0.9
     assert max(row["curve"][-1]["others"] for row in plain if row["way"] == "rule alone") < 0.5
@@ -50,9 +59,15 @@ def test_relatives():
     rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
     for method in ("LoRA", "rsLoRA", "PiSSA", "DoRA"):
         for rank in study.COMPARED[method == "rsLoRA" :]:
-            runs = {(row["rate"], row["seed"]): row for row in rows if (row["method"], row["rank"]) == (method, rank)}
+            runs = {
+                (row["rate"], row["seed"]): row
+                for row in rows
+                if (row["method"], row["rank"]) == (method, rank)
+            }
             best = min(study.RATES, key=lambda rate: runs[rate, 0]["loss"])
-            assert {*runs} == {(rate, 0) for rate in study.RATES} | {(best, seed) for seed in range(study.SEEDS)}
+            assert {*runs} == {(rate, 0) for rate in study.RATES} | {
+                (best, seed) for seed in range(study.SEEDS)
+            }
 
 
 def test_short_run(monkeypatch, capsys):

@@ -25,7 +25,9 @@ def test_repeated_by_hand():
 
 def test_record_is_complete():
     meta, rows = json.loads((DATA / "training_study.json").read_text(encoding="utf-8")).values()
-    assert {(row["kind"], row["seed"]) for row in rows} == {(kind, seed) for kind in study.KINDS for seed in range(3)}
+    assert {(row["kind"], row["seed"]) for row in rows} == {
+        (kind, seed) for kind in study.KINDS for seed in range(3)
+    }
     assert set(meta["seconds_of_a_step"]) == set(study.KINDS)
     assert all([step for step, _ in row["curve"]] == list(range(100, 2001, 100)) for row in rows)
     page = (ROOT / "book" / "06-attention.md").read_text(encoding="utf-8")
@@ -35,7 +37,9 @@ def test_record_is_complete():
 
 def test_short_run(monkeypatch, tmp_path, capsys):
     path = tmp_path / "runs.jsonl"
-    monkeypatch.setattr(study, "KINDS", {kind: study.KINDS[kind] for kind in ("none", "performer m=128 redrawn")})
+    monkeypatch.setattr(
+        study, "KINDS", {kind: study.KINDS[kind] for kind in ("none", "performer m=128 redrawn")}
+    )
     monkeypatch.setattr(study, "SHORT", study.SHORT._replace(steps=4, every=2))
     monkeypatch.setattr(sys, "argv", ["training_study", "--short", "--resume", str(path)])
     assert study.main() == study.main() == 0

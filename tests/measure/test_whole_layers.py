@@ -20,7 +20,9 @@ def test_times_every_cell():
     assert [tuple(row[name] for name in script.Cell._fields) for row in rows] == script.cells(SIZES)
     assert not left_out
     for row in rows:
-        refused = "graph" in row["method"] or ("window" in row["method"] and row["mode"] == "forward+backward")
+        refused = "graph" in row["method"] or (
+            "window" in row["method"] and row["mode"] == "forward+backward"
+        )
         assert ("error" in row) == refused, row
         assert refused or 0 < min(row["seconds"])
         assert ("tokens_a_second" in row) == (row["series"] == "decoding")
@@ -46,8 +48,12 @@ def test_decodes_by_formula(name, monkeypatch):
     """One token, computed again in double precision from the same cache, head by head."""
     caches = []
     draw = torch.randn
-    monkeypatch.setattr(torch, "randn", lambda *shape, **kind: caches.append(draw(*shape, **kind)) or caches[-1])
-    work = script.decoding(script.Cell("decoding", name, "forward", 2, 24), SIZES, CPU, torch.float32)
+    monkeypatch.setattr(
+        torch, "randn", lambda *shape, **kind: caches.append(draw(*shape, **kind)) or caches[-1]
+    )
+    work = script.decoding(
+        script.Cell("decoding", name, "forward", 2, 24), SIZES, CPU, torch.float32
+    )
     parts = [part[1].double() for part in caches]
     out = work(0)[1].double()
     for head in (0, 31):

@@ -1,7 +1,7 @@
 """What becomes of each construct that a page may use, and that everything else is refused with file and line.
 
-A small book is built with the settings of the real one, once: a page with everything that is allowed, a heading before
-each construct. Then a page with everything that is not is added to it.
+A small book is built with the settings of the real one, once: a page with everything that is
+allowed, a heading before each construct. Then a page with everything that is not is added to it.
 """
 
 import re
@@ -74,12 +74,18 @@ WORKS = """
 INLINE = {
     "equation here": ("by {eq}`eq`", "by (2.1)"),
     "equation elsewhere": ("{eq}`eq-far`", f"[(1.2)]({SITE}book/01-there.html#equation-eq-far)"),
-    "citation in the text": ("{cite:t}`ey` say", "Eckart and Young [[1936](https://doi.org/10.1/%28a%29)] say"),
+    "citation in the text": (
+        "{cite:t}`ey` say",
+        "Eckart and Young [[1936](https://doi.org/10.1/%28a%29)] say",
+    ),
     "two citations": (
         "{cite:p}`ey, four`",
         "[[A et al., 2020](https://arxiv.org/abs/1.2), [Eckart and Young, 1936](https://doi.org/10.1/%28a%29)]",
     ),
-    "source without an address": ("{cite}`jl`", f"[[Johnson, 1984]({SITE}book/bibliography.html#id3)]"),
+    "source without an address": (
+        "{cite}`jl`",
+        f"[[Johnson, 1984]({SITE}book/bibliography.html#id3)]",
+    ),
     "page": ("{doc}`01-there`", f"[There]({SITE}book/01-there.html)"),
     "theorem here": ("{prf:ref}`thm`", "Theorem 2.1"),
     "theorem elsewhere": ("{prf:ref}`thm-far`", f"[Theorem 1.1]({SITE}book/01-there.html#thm-far)"),
@@ -93,7 +99,10 @@ INLINE = {
     "foreign link": ("[x](https://a.org/b?c=d#e)", "[x](https://a.org/b?c=d#e)"),
     "emphasis": ("*a* **b** and **c *d***", "*a* **b** and **c *d***"),
     "code": ("``{eq}`eq` `` and `$x$`", "``{eq}`eq` `` and `$x$`"),
-    "marks without a meaning": (r"5 \$ for a\_b\_ and \*c\* \[d\](e) \<f>", r"5 \$ for a_b\_ and \*c\* [d\](e) \<f>"),
+    "marks without a meaning": (
+        r"5 \$ for a\_b\_ and \*c\* \[d\](e) \<f>",
+        r"5 \$ for a_b\_ and \*c\* [d\](e) \<f>",
+    ),
     "what makes no link a picture": (r"so\![x](https://a.org)", r"so\![x](https://a.org)"),
     "maths": (r"$x \in \R^n$", r"$x \in \mathbb{R}^n$"),
     "maths with arguments": (r"$\norm{x_{i}}$ in $\Rn$", r"$\|x_{i}\|$ in $\mathbb{R}^n$"),
@@ -115,7 +124,10 @@ BLOCKS = {
     "underlining line": ("$$\na\n=\nb\n$$", "$$\na\n= b\n$$"),
     "numbered list": ("3. a\n4. b\n   c", "3. a\n4. b\n   c"),
     "quotation": ("> a\n> b", "> a\n> b"),
-    "label and comment": ("(sec)=\n\none\n\n% hidden\n\ntwo\n\n+++\n\nthree", "one\n\ntwo\n\nthree"),
+    "label and comment": (
+        "(sec)=\n\none\n\n% hidden\n\ntwo\n\n+++\n\nthree",
+        "one\n\ntwo\n\nthree",
+    ),
     "table": (
         "| a | b | c |\n|---|--:|:-:|\n| {eq}`eq` | | `x` |",
         "| a | b | c |\n|---|---:|:---:|\n| (2.1) | | `x` |",
@@ -138,7 +150,10 @@ BLOCKS = {
         "<details>\n<summary><b>Theorem 2.3 (Best)</b></summary>\n\nx\n\n</details>",
     ),
     "proof": ("```{prf:proof}\nBy {eq}`eq`.\n```", "*Proof.* By (2.1)."),
-    "exercise of its own": ("```{exercise} On *it*\n:label: ex-2\nx\n```", "**Exercise 2.2** (On *it*)\n\nx"),
+    "exercise of its own": (
+        "```{exercise} On *it*\n:label: ex-2\nx\n```",
+        "**Exercise 2.2** (On *it*)\n\nx",
+    ),
     "solution": (
         "```{solution} ex-2\n:class: dropdown\nBy {eq}`eq`.\n```",
         "<details>\n<summary><b>Solution to Exercise 2.2 (On it)</b></summary>\n\nBy (2.1).\n\n</details>",
@@ -198,25 +213,51 @@ After.
             ),
         ],
     ),
-    "plain cell": ("```{code-cell} ipython3\nimport numpy\n\nx = 3\n```", [("import numpy\n\nx = 3", {})]),
+    "plain cell": (
+        "```{code-cell} ipython3\nimport numpy\n\nx = 3\n```",
+        [("import numpy\n\nx = 3", {})],
+    ),
     "cell to answer in": ("```{code-cell}\n:tags: [remove-input]\nx = 6\n```", [("x = 6", {})]),
-    "folded cell": ("```{code-cell}\n:tags: [hide-input]\nx = 7\n```", [("# @title Show the code\nx = 7", FOLDED)]),
+    "folded cell": (
+        "```{code-cell}\n:tags: [hide-input]\nx = 7\n```",
+        [("# @title Show the code\nx = 7", FOLDED)],
+    ),
     "folded cell with a prompt": (
         "```{code-cell}\n---\ntags: [hide-cell]\nmystnb: {code_prompt_show: Draw}\n---\nx = 8\n```",
         [("# @title Draw\nx = 8", FOLDED)],
     ),
-    "cell for the site alone": ("a\n\n```{code-cell}\n:tags: [remove-cell]\nx\n```\n\nb", [("a\n\nb", {})]),
-    "twins": ("```{code-cell}\nx = 9\n```\n\n```{code-cell}\nx = 9\n```", [("x = 9", {}), ("x = 9", {})]),
+    "cell for the site alone": (
+        "a\n\n```{code-cell}\n:tags: [remove-cell]\nx\n```\n\nb",
+        [("a\n\nb", {})],
+    ),
+    "twins": (
+        "```{code-cell}\nx = 9\n```\n\n```{code-cell}\nx = 9\n```",
+        [("x = 9", {}), ("x = 9", {})],
+    ),
 }
-CONSTRUCTS = {name: (myst, [(text, {})]) for name, (myst, text) in (INLINE | BLOCKS).items()} | CELLS
+CONSTRUCTS = {
+    name: (myst, [(text, {})]) for name, (myst, text) in (INLINE | BLOCKS).items()
+} | CELLS
 
 REFUSED = {
     "unknown directive": ("a\n\n```{nonesuch} x\n```", 3, "Unknown directive type"),
     "unknown role": ("a {nonesuch}`x`", 1, "nonesuch"),
     "a role that is not in the set": ("a\n\nb {sub}`x`", 3, "subscript is outside"),
-    "table with a title": ("```{table} T\n| a |\n|---|\n| b |\n```", 2, "a table must have no title"),
-    "unknown tag": ("```{code-cell}\n:tags: [raises-exception]\nx\n```", 3, "got ['raises-exception']"),
-    "two tags, code lost": ("```{code-cell}\n:tags: [hide-output, remove-input]\nx\n```", 3, "remove-input alone"),
+    "table with a title": (
+        "```{table} T\n| a |\n|---|\n| b |\n```",
+        2,
+        "a table must have no title",
+    ),
+    "unknown tag": (
+        "```{code-cell}\n:tags: [raises-exception]\nx\n```",
+        3,
+        "got ['raises-exception']",
+    ),
+    "two tags, code lost": (
+        "```{code-cell}\n:tags: [hide-output, remove-input]\nx\n```",
+        3,
+        "remove-input alone",
+    ),
     "cell inside a directive": ("````{note}\n```{code-cell}\nx\n```\n````", 2, "code-cell"),
     "picture": ("a\n\n![x](https://a.org/x.png)", 3, "image is outside"),
     "footnote": ("a[^1]\n\n[^1]: b", 1, "footnote_reference is outside"),
@@ -247,14 +288,20 @@ class Book:
             self.write(name, text)
         self.pages += pages
         first, *chapters = [{"file": f"book/{name}"} for name in self.pages]
-        toc = {"format": "jb-book", "root": first["file"], "parts": [{"numbered": True, "chapters": chapters}]}
+        toc = {
+            "format": "jb-book",
+            "root": first["file"],
+            "parts": [{"numbered": True, "chapters": chapters}],
+        }
         (self.root / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
         (self.root / "book" / f"{name}.md").write_text(text + "\n", encoding="utf-8")
 
     def export(self) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, self.root / "site/export_notebooks.py"], capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, self.root / "site/export_notebooks.py"], capture_output=True, text=True
+        )
 
     def notebook(self, name: str) -> nbformat.NotebookNode:
         return nbformat.read(self.root / "book" / f"{name}.ipynb", as_version=4)
@@ -267,7 +314,8 @@ def book(tmp_path_factory) -> Book:
     sections = "".join(f"\n\n## {name}\n\n{myst}" for name, (myst, _) in CONSTRUCTS.items())
     here = f"---\n{KERNEL}\naccelerator: GPU\n---\n\n# Here $\\R$\n\nx\n\n(sec-here)=\n## Named\n{NAMED}{sections}"
     book.add(PAGES | {"02-here": here})
-    # First without an equation: what is kept of that run must not keep the numbers of the second from changing.
+    # First without an equation: what is kept of that run must not keep the numbers of the second
+    # from changing.
     for chapter in (PAGES["01-there"].replace("$$\n0\n$$ (eq-new)", ""), PAGES["01-there"]):
         book.write("01-there", chapter)
         done = book.export()
@@ -318,7 +366,10 @@ def test_first_cells(book):
 
 def test_exercise_after_restart():
     """An answer needs the set-up cell alone, and a cell that needs others says so."""
-    cells = [nbformat.v4.new_code_cell(line) for line in ('check("ex-rank-tenth", np.array(...))', "found_above")]
+    cells = [
+        nbformat.v4.new_code_cell(line)
+        for line in ('check("ex-rank-tenth", np.array(...))', "found_above")
+    ]
     page = set_up(nbformat.v4.new_notebook(cells=cells), "https://github.com/Owner/name", "main")
     assert page.cells[1].source.startswith("After a restart, run this cell")
     NotebookClient(page, timeout=120, allow_errors=True, kernel_name="python3").execute()
@@ -341,7 +392,10 @@ def refusals(book) -> dict[str, str]:
     assert "No notebook was written" in done.stderr
     assert book.export().stderr == done.stderr, "a warning is not given again"
     said = re.findall(rf"{book.root}/book/wrong\.md:(\d+): WARNING: (.*)", done.stderr)
-    return {name: "\n".join(f"{int(line) - begin}: {why}" for line, why in said) for name, begin in begins.items()}
+    return {
+        name: "\n".join(f"{int(line) - begin}: {why}" for line, why in said)
+        for name, begin in begins.items()
+    }
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -1,8 +1,8 @@
 """A reader's own JupyterLab: a notebook is opened in a browser, all its cells are run, and what they show is dragged.
 
-One server, one notebook, one page for all tests, and each instrument in a cell of its own. The notebook is opened and
-run through Lab's own object, which knows when that has ended: its indicator says "idle" before there is a kernel, and
-"Run all" is then lost without a word.
+One server, one notebook, one page for all tests, and each instrument in a cell of its own. The
+notebook is opened and run through Lab's own object, which knows when that has ended: its indicator
+says "idle" before there is a kernel, and "Run all" is then lost without a word.
 """
 
 import json
@@ -31,7 +31,8 @@ CALLS |= {
     "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
 }
 each_instrument = pytest.mark.parametrize("name", CALLS)
-# A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments tries them all.
+# A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments
+# tries them all.
 each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])
 
 CELLS = {
@@ -63,7 +64,9 @@ class Lab(NamedTuple):
 
     def find(self, name: str) -> Locator:
         """Scroll to what a cell shows: Lab leaves away what is far from the screen."""
-        self.page.evaluate("(at) => panel.content.scrollToItem(at, 'start')", list(CELLS).index(name))
+        self.page.evaluate(
+            "(at) => panel.content.scrollToItem(at, 'start')", list(CELLS).index(name)
+        )
         figure = self.page.locator(f'.jp-OutputArea figure.instrument[data-name="{name}"]')
         figure.wait_for()
         return figure
@@ -90,7 +93,9 @@ def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder, settings = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("settings")
     (folder / "small.ipynb").write_text(json.dumps(notebook()), encoding="utf-8")
     (settings / "config" / "labconfig").mkdir(parents=True)
-    quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # else it asks for news
+    quiet = {
+        "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}
+    }  # else it asks for news
     (settings / "config" / "labconfig" / "page_config.json").write_text(json.dumps(quiet))
     own = {
         "JUPYTER_CONFIG_DIR": "config",
@@ -102,10 +107,20 @@ def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     }
     environment = {k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND"}}
     environment |= {name: str(settings / place) for name, place in own.items()}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(ROOT), environment.get("PYTHONPATH")])
+    )
     key = secrets.token_hex()
     options = [f"--IdentityProvider.token={key}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser", "--allow-root", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--expose-app-in-browser",
+        "--allow-root",
+        *options,
+    ]
     with (settings / "log").open("w") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
     try:
@@ -137,7 +152,12 @@ def lab(browser: Browser, server: tuple[str, str]) -> Iterator[Lab]:
     complaints: list[str] = []
     asked: set[str] = set()
     page.on("pageerror", lambda error: complaints.append(f"thrown: {error}"))
-    page.on("console", lambda m: complaints.append(f"{m.text} ({m.location['url']})") if m.type == "error" else None)
+    page.on(
+        "console",
+        lambda m: (
+            complaints.append(f"{m.text} ({m.location['url']})") if m.type == "error" else None
+        ),
+    )
     page.on("request", lambda request: asked.add(urlsplit(request.url).netloc))
     page.goto(f"{address}/lab?token={key}")
     page.wait_for_function("() => window.jupyterapp")
@@ -171,7 +191,9 @@ def test_instrument_shows_itself(lab, name):
     assert shown["width"] > 300
     assert shown["reach"] <= 1  # nothing sticks out
     assert figure.locator(":is([role=slider], input, button):visible").count() >= 1
-    assert figure.get_by_role("button", name="Copy a link").count() == 0  # nobody else can open the address of this Lab
+    assert (
+        figure.get_by_role("button", name="Copy a link").count() == 0
+    )  # nobody else can open the address of this Lab
 
 
 def make(name: str) -> Instrument:
@@ -181,7 +203,9 @@ def make(name: str) -> Instrument:
 
 
 def wait_until_computed(page: Page, figure: Locator) -> None:
-    page.wait_for_function("(f) => f.getAttribute('aria-busy') !== 'true'", arg=figure.element_handle())
+    page.wait_for_function(
+        "(f) => f.getAttribute('aria-busy') !== 'true'", arg=figure.element_handle()
+    )
 
 
 def handle(figure: Locator, name: str) -> Locator:
@@ -201,7 +225,9 @@ def test_keys_stay_inside(lab, name):
         page.keyboard.press(key)
     assert grip.get_attribute("transform") != before
     if name != "draw_first":  # a draft is said by the handle itself
-        page.wait_for_function("(status) => status.textContent.endsWith('.')", arg=status.element_handle())
+        page.wait_for_function(
+            "(status) => status.textContent.endsWith('.')", arg=status.element_handle()
+        )
     for key in ("b", "d", "d", "x", "m"):
         page.keyboard.press(key)
     assert grip.evaluate("(grip) => grip === document.activeElement")

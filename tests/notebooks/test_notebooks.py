@@ -1,6 +1,7 @@
 """The notebooks for Colab: derived from the chapters, plain enough for any front end, alive on nothing but the package.
 
-``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab has.
+``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab
+has.
 """
 
 import functools
@@ -62,7 +63,8 @@ def book() -> Book:
     return Book(address.rstrip("/"), branch, mend.site(settings), tex.get("macros", {}))
 
 
-# ------------------------------------------------------------------- derived, and not edited: make check says so too
+# ------------------------------------------------------------------- derived, and not edited: make
+# check says so too
 
 
 def test_stale_notebooks(tmp_path):
@@ -70,25 +72,39 @@ def test_stale_notebooks(tmp_path):
     folder.mkdir()
     for name, text in {"same": "a", "edited": "a", "orphan": "a"}.items():
         (folder / f"{name}.ipynb").write_text(text)
-    fresh = {folder / f"{name}.ipynb": text for name, text in {"same": "a", "edited": "b", "missing": "a"}.items()}
+    fresh = {
+        folder / f"{name}.ipynb": text
+        for name, text in {"same": "a", "edited": "b", "missing": "a"}.items()
+    }
     assert [path.stem for path in stale(tmp_path, fresh)] == ["edited", "missing", "orphan"]
 
 
 def test_chapters_have_notebooks():
-    assert {path.stem for path in (ROOT / "book").glob("[0-9][0-9]-*.md")} <= {path.stem for path in NOTEBOOKS}
+    assert {path.stem for path in (ROOT / "book").glob("[0-9][0-9]-*.md")} <= {
+        path.stem for path in NOTEBOOKS
+    }
     assert NOTEBOOKS
 
 
 @each_notebook
 def test_code_matches_jupytext(path):
     cells = jupytext.read(path.with_suffix(".md"), fmt="md:myst").cells
-    kept = [c.source for c in cells if c.cell_type == "code" and "remove-cell" not in c.metadata.get("tags", [])]
+    kept = [
+        c.source
+        for c in cells
+        if c.cell_type == "code" and "remove-cell" not in c.metadata.get("tags", [])
+    ]
     _setup, *derived = sources(read(path), "code")
-    plain = re.compile(r"^(# @title .*\n|assert (?=check\())", re.MULTILINE)  # a solution shows what a test asserts
-    assert [plain.sub("", source) for source in derived] == [plain.sub("", source) for source in kept]
+    plain = re.compile(
+        r"^(# @title .*\n|assert (?=check\())", re.MULTILINE
+    )  # a solution shows what a test asserts
+    assert [plain.sub("", source) for source in derived] == [
+        plain.sub("", source) for source in kept
+    ]
 
 
-# -------------------------------------------------------------------------------------------------------- the rules
+# --------------------------------------------------------------------------------------------------------
+# the rules
 
 
 FORBIDDEN = {
@@ -124,32 +140,45 @@ def test_rules_of_colab(path):
         assert cell["metadata"] == (FOLDED if cell["source"].startswith("# @title ") else {})
         assert not {key for key in ("outputs", "execution_count", "attachments") if cell.get(key)}
     lines = [line for source in sources(nb, "markdown") for line in source.splitlines()]
-    assert [(why, line) for rule, why in FORBIDDEN.items() for line in lines if re.search(rule, line)] == []
+    assert [
+        (why, line) for rule, why in FORBIDDEN.items() for line in lines if re.search(rule, line)
+    ] == []
     assert [source for source in sources(nb, "code")[1:] if re.search(LACKING, source)] == []
     for text in prose(nb):
         outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$", "", text, flags=re.DOTALL)
-        assert not re.search(r"\\(begin|end|frac|tag)\b|\$|<(?!/?(details|summary|b)>|img alt=)[a-z/!]", outside), (
-            outside
-        )
+        assert not re.search(
+            r"\\(begin|end|frac|tag)\b|\$|<(?!/?(details|summary|b)>|img alt=)[a-z/!]", outside
+        ), outside
         assert len(re.findall("<details>\n<summary>", text)) == text.count("details>") / 2
 
 
 @functools.cache
 def places(page: Path) -> set[str]:
     """Where a link to a page of the site can lead: to its top, or to what it names."""
-    return {"", *re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8"))} if page.exists() else set()
+    return (
+        {"", *re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8"))}
+        if page.exists()
+        else set()
+    )
 
 
 @each_notebook
 def test_links_lead_somewhere(path, book, site):
-    there = [url.removeprefix(book.site).partition("#") for url in links(read(path)) if url.startswith(book.site)]
+    there = [
+        url.removeprefix(book.site).partition("#")
+        for url in links(read(path))
+        if url.startswith(book.site)
+    ]
     dead = [
-        page + mark + name for page, mark, name in there if unquote(name) not in places(site / (page or "index.html"))
+        page + mark + name
+        for page, mark, name in there
+        if unquote(name) not in places(site / (page or "index.html"))
     ]
     assert dead == []
 
 
-# ----------------------------------------------------------------------------- running, on nothing but the package
+# ----------------------------------------------------------------------------- running, on nothing
+# but the package
 
 
 @pytest.fixture(scope="session")
@@ -159,17 +188,31 @@ def wheel_folder(tmp_path_factory) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, clean)
-    shutil.copytree(ROOT / "lowrank_tutor", clean / "lowrank_tutor", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "lowrank_tutor",
+        clean / "lowrank_tutor",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", clean / "dist", clean], check=True)
-    subprocess.run([*pip, "install", "--no-deps", "--target", folder, *(clean / "dist").glob("*.whl")], check=True)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", clean / "dist", clean],
+        check=True,
+    )
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--target", folder, *(clean / "dist").glob("*.whl")],
+        check=True,
+    )
     return folder
 
 
 def open_kernel(python: Path, package: Path | None, folder: Path) -> Any:
     """A kernel in an empty folder that finds our package only where it was installed to."""
-    environment = {k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND", "PYTHONPATH"}}
-    return kernel(python, folder, {**environment, **({"PYTHONPATH": str(package)} if package else {})})
+    environment = {
+        k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND", "PYTHONPATH"}
+    }
+    return kernel(
+        python, folder, {**environment, **({"PYTHONPATH": str(package)} if package else {})}
+    )
 
 
 def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
@@ -180,7 +223,9 @@ def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
         ran[cell.number] = cell
         for output in cell.outputs:
             assert output.get("name") != "stderr", f"{source}\n{output['text']}"
-            assert not re.search(r"\$|\\\(", output.get("data", {}).get("text/html", "")), "HTML shows TeX as it is"
+            assert not re.search(r"\$|\\\(", output.get("data", {}).get("text/html", "")), (
+                "HTML shows TeX as it is"
+            )
             if re.search(r"^explore\(", source, re.MULTILINE):
                 assert "data-frames" not in output["data"].get("text/html", ""), (
                     "an explorer brings frames drawn in advance"
@@ -192,8 +237,13 @@ def move_every_slider(number: int, view: str, page: Kernel) -> None:
     """Drag each slider of an explorer: the picture changes, and the numbers are those that its own functions give."""
     explorer = f"Out[{number}]"
     *controls, face = page.children(view)
-    rows = [page.children(control) if "children" in page.models[control] else [control] for control in controls]
-    sliders = [part for row in rows for part in row if "index" in page.models[part]]  # not the button that plays
+    rows = [
+        page.children(control) if "children" in page.models[control] else [control]
+        for control in controls
+    ]
+    sliders = [
+        part for row in rows for part in row if "index" in page.models[part]
+    ]  # not the button that plays
     names = json.loads(page.value(f"__import__('json').dumps(list({explorer}.sliders))"))
     at = {slider: page.models[slider]["index"] for slider in sliders}
     for slider, name in zip(sliders, names, strict=True):
@@ -205,10 +255,15 @@ def move_every_slider(number: int, view: str, page: Kernel) -> None:
             at[slider] = index
             after = page.models[face]["value"]
             pictures.add(picture(after))
-            values = ", ".join(f"{n}={explorer}.sliders[{n!r}][{at[s]}]" for s, n in zip(sliders, names, strict=True))
+            values = ", ".join(
+                f"{n}={explorer}.sliders[{n!r}][{at[s]}]"
+                for s, n in zip(sliders, names, strict=True)
+            )
             wanted = page.value(f"__import__('json').dumps({explorer}.numbers({values}))")
             assert numbers(after) == json.loads(wanted)
-        assert len(pictures) > 1, f"{name} changes no picture"  # two positions of a ball at rest may look alike
+        assert len(pictures) > 1, (
+            f"{name} changes no picture"
+        )  # two positions of a ball at rest may look alike
         if at[slider] != last // 2:  # at an end of one slider another may change nothing
             page.move(slider, last // 2, face)
             at[slider] = last // 2
@@ -223,16 +278,23 @@ def picture(face: str) -> tuple[str, ...]:
 def numbers(face: str) -> dict[str, float | str]:
     """Return the readouts of a face; some are words."""
     found = re.findall(r'<data data-name="([^"]+)" value="([^"]+)"', face)
-    return {name: float(v) if re.fullmatch(r"[-+.\de]+|nan|inf", v) else html.unescape(v) for name, v in found}
+    return {
+        name: float(v) if re.fullmatch(r"[-+.\de]+|nan|inf", v) else html.unescape(v)
+        for name, v in found
+    }
 
 
 def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
     nb = read(path)
     with open_kernel(python, package, folder) as page:
         ran = read_as_a_reader_does(nb, page)
-        assert page.value("lowrank_tutor.__file__").startswith(str(package)), "the package is not the installed one"
+        assert page.value("lowrank_tutor.__file__").startswith(str(package)), (
+            "the package is not the installed one"
+        )
         views = {number: cell.view() for number, cell in ran.items() if cell.view()}
-        assert len(views) == len(re.findall(r"^explore\(", "\n".join(sources(nb, "code")), re.MULTILINE))
+        assert len(views) == len(
+            re.findall(r"^explore\(", "\n".join(sources(nb, "code")), re.MULTILINE)
+        )
         for number, view in views.items():
             move_every_slider(number, view, page)
     assert list(folder.iterdir()) == [], "the notebook left files behind"
@@ -281,7 +343,8 @@ def check_dragging(python: Path, package: Path, folder: Path) -> None:
         assert numbers(page.models[face]["value"]) == {"twice": 14}
 
 
-# ------------------------------------------------------------------------------------------- with Colab's versions
+# ------------------------------------------------------------------------------------------- with
+# Colab's versions
 
 
 PINS = Path(__file__).with_name("colab-requirements.txt")
@@ -297,10 +360,21 @@ def colab_environment(name: str, python: str | Path, *more: str) -> Path:
             return made
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, folder], check=True)
         # pip rather than uv: it knows the index that this machine is set up for.
-        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", made, "install"]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--python",
+            made,
+            "install",
+        ]
         subprocess.run([*pip, "--no-deps", "--only-binary", ":all:", "-r", PINS], check=True)
         if more:
-            subprocess.run([*pip, "--only-binary", ":all:", *more], check=True)  # what is there stays, if it will do
+            subprocess.run(
+                [*pip, "--only-binary", ":all:", *more], check=True
+            )  # what is there stays, if it will do
         ready.write_text(wanted)
     return made
 
@@ -312,17 +386,24 @@ def colab_python(request) -> Path:
     # pyenv offers a Python that is not its default only when it is named.
     named = {**os.environ, "PYENV_VERSION": "3.13"}
     find = [uv, "python", "find", "--no-python-downloads", "--system", "3.13"]
-    tries = [subprocess.run(find, env=env, capture_output=True, text=True) for env in (named, os.environ)]
+    tries = [
+        subprocess.run(find, env=env, capture_output=True, text=True) for env in (named, os.environ)
+    ]
     found = next((done.stdout.strip() for done in tries if done.returncode == 0), None)
-    return colab_environment(".venv-colab", found) if found else request.getfixturevalue("colab_torch_python")
+    return (
+        colab_environment(".venv-colab", found)
+        if found
+        else request.getfixturevalue("colab_torch_python")
+    )
 
 
 @pytest.fixture(scope="session")
 def colab_torch_python() -> Path:
     """The book's own Python and PyTorch, and Colab's versions of everything else, in ``.venv-colab-torch``.
 
-    Chapters that need PyTorch run here: the book's pin of it, which has a build for a processor alone, stands in for
-    Colab's, and Python 3.11 for Colab's 3.13 where the book is built with that. IPython and ipywidgets are Colab's.
+    Chapters that need PyTorch run here: the book's pin of it, which has a build for a processor
+    alone, stands in for Colab's, and Python 3.11 for Colab's 3.13 where the book is built with
+    that. IPython and ipywidgets are Colab's.
     """
     torch = re.search(r"^torch==\S+", (ROOT / "requirements.txt").read_text(), re.MULTILINE)[0]
     return colab_environment(".venv-colab-torch", sys.executable, torch)
@@ -361,4 +442,6 @@ get_ipython().register_magic_function(pip, magic_name="pip")
         )
         assert page.value("'torch' in sys.modules") == "False"
     assert first.text() == again.text()
-    assert re.fullmatch(r"lowrank_tutor \S+, Python 3\.1\d\.\S+, NumPy 2\.1\.3, device: .*\n", first.text())
+    assert re.fullmatch(
+        r"lowrank_tutor \S+, Python 3\.1\d\.\S+, NumPy 2\.1\.3, device: .*\n", first.text()
+    )

@@ -12,13 +12,17 @@ def visit(browser, address):
 
     def open_page(path, *scripts, kept=None, context=None, base=address, **settings):
         if context is None:
-            context = browser.new_context(bypass_csp=True, **settings)  # which forbids to wait for what a string says
+            context = browser.new_context(
+                bypass_csp=True, **settings
+            )  # which forbids to wait for what a string says
             contexts.append(context)
             for script in scripts:
                 context.add_init_script(script)
             for key, value in (kept or {}).items():
                 text = json.dumps(json.dumps(value))
-                context.add_init_script(f"if (!localStorage['{key}']) localStorage['{key}'] = {text}")
+                context.add_init_script(
+                    f"if (!localStorage['{key}']) localStorage['{key}'] = {text}"
+                )
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{base}/{path}")

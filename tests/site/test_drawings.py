@@ -29,5 +29,8 @@ def test_numbers_are_those_of_the_table():
     values = np.linalg.eigvalsh(table.T @ table)
     drawn = drawings.card("book/02-svd-pca")
     assert f"off by {np.sqrt(values[:4].sum() / values.sum()):.0%}" in drawn
-    highs = [float(high) for high in re.findall(r'height="([\d.]+)" fill="var\(--(?:teal|gray)\)"', drawn)]
+    highs = [
+        float(high)
+        for high in re.findall(r'height="([\d.]+)" fill="var\(--(?:teal|gray)\)"', drawn)
+    ]
     assert np.allclose(np.array(highs) / 100, np.sqrt(values[::-1] / values[-1]), atol=0.001)

@@ -1,7 +1,7 @@
 """Every explorer of the built site in a real browser: every slider, every position, every way to work it.
 
-It needs ``make book`` first, and a Chromium or Chrome on the machine. ``LOWRANK_REQUIRE_BROWSER=1`` turns a missing
-browser into a failure.
+It needs ``make book`` first, and a Chromium or Chrome on the machine. ``LOWRANK_REQUIRE_BROWSER=1``
+turns a missing browser into a failure.
 """
 
 import base64
@@ -19,7 +19,9 @@ from lowrank_tutor.kit.sliders import Explorer
 from lowrank_tutor.kit.sliders.film import Panel
 
 each_explorer = pytest.mark.parametrize("name", explorers())
-some_explorers = pytest.mark.parametrize("name", list(explorers())[::8])  # for what one script does for all
+some_explorers = pytest.mark.parametrize(
+    "name", list(explorers())[::8]
+)  # for what one script does for all
 each_page = pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
@@ -38,12 +40,16 @@ def written(explorer: Explorer, name: str, value: float) -> str:
     how = explorer.formats.get(name, "," if isinstance(value, int) else ".4g")
     if callable(how):
         return how(value)
-    return value if isinstance(value, str) else how.format(value) if "{" in how else format(value, how)
+    return (
+        value if isinstance(value, str) else how.format(value) if "{" in how else format(value, how)
+    )
 
 
 def chosen(explorer: Explorer, name: str) -> bool:
     """Whether a row of choices stands for a slider: words, or few numbers."""
-    return (isinstance(explorer.start[name], str) or len(explorer.sliders[name]) <= 4) and name != explorer.plays
+    return (
+        isinstance(explorer.start[name], str) or len(explorer.sliders[name]) <= 4
+    ) and name != explorer.plays
 
 
 def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None:
@@ -54,7 +60,9 @@ def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None
     texts = {name: text for name, _, text in shown["numbers"]}
     assert texts == {name: written(explorer, name, value) for name, value in own.items()}
     numeric = {name: value for name, value in values.items() if not chosen(explorer, name)}
-    assert dict(shown["outputs"]) == {name: written(explorer, name, value) for name, value in numeric.items()}
+    assert dict(shown["outputs"]) == {
+        name: written(explorer, name, value) for name, value in numeric.items()
+    }
     for name, value, words in shown["controls"]:
         if chosen(explorer, name):
             assert value == str(values[name])
@@ -71,7 +79,8 @@ def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "who"), [(name, who) for name in explorers() for who in who_reads(page_of(name)) if READERS[who].drags]
+    ("name", "who"),
+    [(name, who) for name in explorers() for who in who_reads(page_of(name)) if READERS[who].drags],
 )
 def test_positions(readers, name, who):
     """Each shows a picture of its own, and NumPy's numbers."""
@@ -111,7 +120,9 @@ def distance(image: Image.Image, panel: Panel) -> float:
     """How far a picture is from one that is drawn now, at a quarter of its size."""
     size = (image.width // 4, image.height // 4)
     drawn = (
-        Image.fromarray(panel.picture).resize(image.size, Image.Resampling.LANCZOS).resize(size, Image.Resampling.BOX)
+        Image.fromarray(panel.picture)
+        .resize(image.size, Image.Resampling.LANCZOS)
+        .resize(size, Image.Resampling.BOX)
     )
     shown = image.resize(size, Image.Resampling.BOX)
     return float(np.abs(np.asarray(shown, dtype=float) - np.asarray(drawn)).mean())
@@ -133,7 +144,9 @@ def test_keyboard_offline(readers, name):
     """Tab leads to the slider and shows a ring; its keys work without a network."""
     _, explorer, positions = judged(name)
     figure = readers["light"].explorer(page_of(name), name)
-    slider, steps = next((one for one in explorer.sliders.items() if not chosen(explorer, one[0])), (None, ()))
+    slider, steps = next(
+        (one for one in explorer.sliders.items() if not chosen(explorer, one[0])), (None, ())
+    )
     if slider is None:  # all are rows of choices, whose keys are the browser's own
         return
     at = {tuple(position.values.items()): position for position in positions}
@@ -146,12 +159,25 @@ def test_keyboard_offline(readers, name):
             figure.page.keyboard.press("Tab")
             if stop.evaluate("(input) => input === document.activeElement"):
                 break
-        assert float(stop.evaluate("(input) => parseFloat(getComputedStyle(input).outlineWidth)")) >= 2
-        for key, value in (("End", steps[-1]), ("ArrowLeft", steps[-2]), ("Home", steps[0]), ("ArrowRight", steps[1])):
+        assert (
+            float(stop.evaluate("(input) => parseFloat(getComputedStyle(input).outlineWidth)")) >= 2
+        )
+        for key, value in (
+            ("End", steps[-1]),
+            ("ArrowLeft", steps[-2]),
+            ("Home", steps[0]),
+            ("ArrowRight", steps[1]),
+        ):
             figure.page.keyboard.press(key)
-            check(figure.evaluate(READ), explorer, at[tuple({**explorer.start, slider: value}.items())])
+            check(
+                figure.evaluate(READ),
+                explorer,
+                at[tuple({**explorer.start, slider: value}.items())],
+            )
         for _ in range(abs(steps.index(explorer.start[slider]) - 1)):
-            figure.page.keyboard.press("ArrowRight" if steps.index(explorer.start[slider]) else "ArrowLeft")
+            figure.page.keyboard.press(
+                "ArrowRight" if steps.index(explorer.start[slider]) else "ArrowLeft"
+            )
 
 
 @some_explorers
@@ -161,14 +187,18 @@ def test_announcement(readers, name):
     slider, steps = next(iter(explorer.sliders.items()))
     at = steps.index(explorer.start[slider])
     there, back, to = (
-        ("ArrowRight", "ArrowLeft", at + 1) if at + 1 < len(steps) else ("ArrowLeft", "ArrowRight", at - 1)
+        ("ArrowRight", "ArrowLeft", at + 1)
+        if at + 1 < len(steps)
+        else ("ArrowLeft", "ArrowRight", at - 1)
     )
     moved = explorer.start | {slider: steps[to]}
     sentence = explorer.sentence(**moved)
     stop = "input[data-slider], [data-slider] input:checked"
     figure.locator(stop).first.press(there)
     said = figure.locator("p[role=status]").element_handle()
-    figure.page.wait_for_function("([said, sentence]) => said.textContent === sentence", arg=[said, sentence])
+    figure.page.wait_for_function(
+        "([said, sentence]) => said.textContent === sentence", arg=[said, sentence]
+    )
     figure.locator(stop).first.press(back)
 
 
@@ -191,7 +221,9 @@ def test_without_javascript(browser, address, path):
         shown = page.locator("figure.explorer").evaluate_all(STILL)
     for name in judges(path):
         _, explorer, positions = judged(name)
-        (expected,) = [position.expected for position in positions if position.values == explorer.start]
+        (expected,) = [
+            position.expected for position in positions if position.values == explorer.start
+        ]
         assert shown[name]["numbers"] == pytest.approx(expected, rel=1e-6, abs=1e-6)
         assert shown[name]["height"] > 50
         assert "The sliders need JavaScript" in shown[name]["excuse"]

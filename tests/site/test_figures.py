@@ -11,7 +11,11 @@ from visits import PAGES, PHONE, SITE, WIDE
 from walks import OVERLAPS, READY, lost_handles
 
 FIGURES = ('<figure class="instrument"', '<figure class="explorer"')
-WITH_FIGURES = [page for page in PAGES if any(words in (SITE / page).read_text(encoding="utf-8") for words in FIGURES)]
+WITH_FIGURES = [
+    page
+    for page in PAGES
+    if any(words in (SITE / page).read_text(encoding="utf-8") for words in FIGURES)
+]
 each_page = pytest.mark.parametrize("path", WITH_FIGURES)
 
 

@@ -85,7 +85,9 @@ def test_inside_links(site, pages, page):
         if re.match(r"#[\w-]+=\w+:", link):  # it sets a figure: test_links_set_figures
             continue
         target = unquote(parts.path).lstrip("/") or "index.html"
-        if not (site / target).is_file() or (anchor and target in pages and not pages[target].has(unquote(anchor))):
+        if not (site / target).is_file() or (
+            anchor and target in pages and not pages[target].has(unquote(anchor))
+        ):
             dead.append(link)
     assert dead == []
 
@@ -99,7 +101,9 @@ def test_links_set_figures(readers, pages, page):
     at = readers["light"].open(page)
     for link in links:
         name = link[1:].partition("=")[0]
-        at.locator(f'a[href="{link}"]').first.evaluate("(a) => a.closest('.answer, details') || a.click()")
+        at.locator(f'a[href="{link}"]').first.evaluate(
+            "(a) => a.closest('.answer, details') || a.click()"
+        )
         shown = at.evaluate(
             """([name, wished]) => new Promise((done) => setTimeout(() => {
               const { instrument } = document.querySelector(`figure.instrument[data-name="${name}"]`);
@@ -123,16 +127,25 @@ def test_functions_link_back(site):
         name: re.findall(r'<p class="in-the-book">.*?</p>', text, re.S)
         for name, text in zip(entries[::2], entries[1::2], strict=True)
     }
-    functions = [name for name in used if name.rpartition(".")[2].islower() and "sphinxext" not in name]
+    functions = [
+        name for name in used if name.rpartition(".")[2].islower() and "sphinxext" not in name
+    ]
     assert len(functions) > 40
     tools = {f"lowrank_tutor.kit.charts.{name}" for name in ("styled", "panel", "photograph")}
     tools |= {"lowrank_tutor.sentence.attention"}
-    assert {name for name in functions if not used[name]} <= tools, "for those who draw figures of their own"
+    assert {name for name in functions if not used[name]} <= tools, (
+        "for those who draw figures of their own"
+    )
     assert 'href="02-svd-pca.html">' in used["lowrank_tutor.svd.tail_error"][0]
 
 
 def test_outside_links_are_listed(pages):
-    hosts = {urlsplit(link).netloc for read in pages.values() for link in read.links if link.startswith("http")}
+    hosts = {
+        urlsplit(link).netloc
+        for read in pages.values()
+        for link in read.links
+        if link.startswith("http")
+    }
     text = (ROOT / "book/bibliography.md").read_text(encoding="utf-8")
     listed = re.search(r"^## Links that leave.*", text, re.M | re.S)
     assert hosts == set(re.findall(r"^\| `([\w.-]+)` \| [^|]{20,} \|$", listed[0], re.M))
@@ -190,7 +203,10 @@ def test_numbers_and_references(facts, path):
 def test_colab_button(facts, path):
     repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
     where = repository["url"].removeprefix("https://github.com/") + f"/blob/{repository['branch']}"
-    assert facts["colab"][0] == f"https://colab.research.google.com/github/{where}/book/{path.stem}.ipynb"
+    assert (
+        facts["colab"][0]
+        == f"https://colab.research.google.com/github/{where}/book/{path.stem}.ipynb"
+    )
 
 
 @each_chapter

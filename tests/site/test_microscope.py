@@ -36,7 +36,10 @@ from lowrank_tutor.rank import stable_rank
 from lowrank_tutor.svd import choose_rank, relative_error, tail_error
 
 PAGE = "book/microscope.html"
-SCRIPTS = [ROOT / "lowrank_tutor/figures/parts/linalg.js", *((ROOT / "site/static/microscope").glob("[fnt]*.js"))]
+SCRIPTS = [
+    ROOT / "lowrank_tutor/figures/parts/linalg.js",
+    *((ROOT / "site/static/microscope").glob("[fnt]*.js")),
+]
 ASK = """async ({ files, steps }) => {
   const tasks = microscopeTasks(microscopeFiles(), microscopeNumbers(lowrankLinalg)), told = [];
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -67,7 +70,9 @@ def engine(browser):
 
 
 def test_weights_match_rank_report(engine):
-    opened, *told = engine({"a.safetensors": written(WEIGHTS)}, *(["weigh", name] for name in list(WEIGHTS)[:-2]))
+    opened, *told = engine(
+        {"a.safetensors": written(WEIGHTS)}, *(["weigh", name] for name in list(WEIGHTS)[:-2])
+    )
     assert opened["notes"] == []
     assert [entry["name"] for entry in opened["weights"] if entry["thin"]] == [
         "one row",
@@ -92,18 +97,27 @@ def test_numpy_files(engine):
     for a in (normal(9, 5).numpy(), normal(9, 5).float().numpy().T, normal(4, 6).half().numpy()):
         file = io.BytesIO()
         np.save(file, a)
-        opened, told = engine({"a.npy": file.getvalue()}, ["weigh", "a" + " (transposed)" * (not a.flags.c_contiguous)])
+        opened, told = engine(
+            {"a.npy": file.getvalue()},
+            ["weigh", "a" + " (transposed)" * (not a.flags.c_contiguous)],
+        )
         assert opened["notes"] == []
-        assert told["s"] == pytest.approx(np.linalg.svd(a.astype(float), compute_uv=False), rel=1e-4)
+        assert told["s"] == pytest.approx(
+            np.linalg.svd(a.astype(float), compute_uv=False), rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("shape", [(1,), (), (260, 1), (3, 2)], ids=str)
 def test_scales_of_8_bits(engine, shape):
     weight, scale = normal(260, 200).to(torch.float8_e4m3fn), normal(*shape).abs().float() + 0.5
     whole = weight.double() * (
-        scale.repeat_interleave(128, 0)[:260].repeat_interleave(128, 1)[:, :200] if shape == (3, 2) else scale
+        scale.repeat_interleave(128, 0)[:260].repeat_interleave(128, 1)[:, :200]
+        if shape == (3, 2)
+        else scale
     )
-    _, told = engine({"a.safetensors": written({"w": weight, "w_scale_inv": scale})}, ["weigh", "w"])
+    _, told = engine(
+        {"a.safetensors": written({"w": weight, "w_scale_inv": scale})}, ["weigh", "w"]
+    )
     assert told["s"] == pytest.approx(np.linalg.svd(whole.numpy(), compute_uv=False), rel=1e-6)
 
 
@@ -123,7 +137,8 @@ def test_heads(engine, name):
 
 def factors(tensors):
     return [
-        next(part for key, part in tensors.items() if re.search(end, key)) for end in (r"_B|\.b$|up", r"_A|\.a$|down")
+        next(part for key, part in tensors.items() if re.search(end, key))
+        for end in (r"_B|\.b$|up", r"_A|\.a$|down")
     ]
 
 
@@ -152,7 +167,12 @@ def test_adapter(engine, name):
     for small, rank in zip(smaller, (3, choose_rank(s, error=0.1)), strict=True):
         saved, extra = read(bytes(small["saved"]))
         new_b, new_a = factors(saved)
-        assert (new_a.shape, new_b.shape, new_a.dtype, extra) == ((rank, 20), (30, rank), a.dtype, {"format": "pt"})
+        assert (new_a.shape, new_b.shape, new_a.dtype, extra) == (
+            (rank, 20),
+            (30, rank),
+            a.dtype,
+            {"format": "pt"},
+        )
         assert set(saved) == {key for key in tensors if "start" not in key} | {"other"}
         missed = factor * new_b.double() @ new_a.double() - update
         assert small["rows"][0]["missed"] == pytest.approx(float(missed.norm()), rel=1e-9)
@@ -162,12 +182,17 @@ def test_adapter(engine, name):
         )
         root = 0.5 if config and config.get("use_rslora") else 1
         assert small["config"]["lora_alpha"] / rank**root == pytest.approx(factor)
-        assert saved.get("q.alpha", torch.tensor(factor * rank)).item() == pytest.approx(factor * rank)
+        assert saved.get("q.alpha", torch.tensor(factor * rank)).item() == pytest.approx(
+            factor * rank
+        )
 
 
 def test_averaged_factors(engine):
     other = normal(30, 6, seed=7), normal(6, 20, seed=8)
-    files = {"1.safetensors": written(PEFT), "2.safetensors": written(dict(zip(reversed(PEFT), other, strict=True)))}
+    files = {
+        "1.safetensors": written(PEFT),
+        "2.safetensors": written(dict(zip(reversed(PEFT), other, strict=True))),
+    }
     _, told = engine(files, ["average", {"i": 0, "asked": {}}])
     average, product = (B @ A + other[0] @ other[1]) / 2, (B + other[0]) @ (A + other[1]) / 4
     assert told["missed"] / told["average"] == pytest.approx(relative_error(product, average))
@@ -196,7 +221,9 @@ def test_unmeasured_tensors(engine):
     listed = [entry["name"] for entry in opened["weights"] if not entry["thin"]]
     assert (listed, opened["adapters"]) == (["odd", "far", "__proto__"], [])
     assert ("F4" in odd["error"], proto["name"]) == (True, "__proto__")
-    _, *told = engine({"a.safetensors": written(UNMEASURED)}, *(["weigh", name] for name in UNMEASURED))
+    _, *told = engine(
+        {"a.safetensors": written(UNMEASURED)}, *(["weigh", name] for name in UNMEASURED)
+    )
     for name, said in zip(UNMEASURED, told, strict=True):
         assert f"It holds {name.split()[0]}" in said["error"]
 
@@ -211,7 +238,9 @@ def test_page_by_keyboard(visit):
     page = visit(PAGE, viewport={"width": 360, "height": 740})
     press(page, "Try a small adapter")
     page.get_by_role("button", name="layers.0.q", exact=True).wait_for(timeout=120_000)
-    page.wait_for_function("document.querySelectorAll('#microscope table').length > 3", timeout=120_000)  # of heads
+    page.wait_for_function(
+        "document.querySelectorAll('#microscope table').length > 3", timeout=120_000
+    )  # of heads
     press(page, "layers.1.down")
     words = page.locator("#microscope .detail").first.inner_text()
     for part in ("needs rank", "its size is", "Merged in bfloat16", "Averaging its factors"):
@@ -229,7 +258,11 @@ def test_page_by_keyboard(visit):
 def test_page_stops_and_reads_names(visit):
     """A long measurement can be stopped, and a name is never markup."""
     page, name = visit(PAGE), "<img src=x onerror=alert(1)>"
-    file = {"name": "a.safetensors", "mimeType": "", "buffer": written({name: torch.ones(2000, 2000).half(), "b": B})}
+    file = {
+        "name": "a.safetensors",
+        "mimeType": "",
+        "buffer": written({name: torch.ones(2000, 2000).half(), "b": B}),
+    }
     page.locator("#microscope input[type=file]").set_input_files(file)
     press(page, name)
     page.get_by_role("button", name="Stop").click(timeout=60_000)
@@ -245,7 +278,9 @@ def test_page_says_it_in_python(tmp_path, monkeypatch):
     """The lines on the page run, and give the columns of what NumPy finds."""
     text = (ROOT / "book" / "microscope.md").read_text(encoding="utf-8")
     blocks = re.findall("^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    stub = types.SimpleNamespace(load_file=lambda name: {"w": WEIGHTS["square"]} if name.startswith("model") else PEFT)
+    stub = types.SimpleNamespace(
+        load_file=lambda name: {"w": WEIGHTS["square"]} if name.startswith("model") else PEFT
+    )
     monkeypatch.setitem(sys.modules, "safetensors", types.SimpleNamespace(torch=stub))
     monkeypatch.setitem(sys.modules, "safetensors.torch", stub)
     names = {}

@@ -43,7 +43,9 @@ def test_no_messages_or_requests(readers, page, who):
 def test_policy_rules_each_page(readers, site):
     """It stands before all that it rules; what it forbids would be one of the messages above."""
     for path in [*PAGES, "index.html"]:
-        begin, ruled, _ = (site / path).read_text(encoding="utf-8").partition(f'content="{mend.POLICY}">')
+        begin, ruled, _ = (
+            (site / path).read_text(encoding="utf-8").partition(f'content="{mend.POLICY}">')
+        )
         assert ruled, path
         assert not re.search("<(script|style|link)", begin), path
     forbidden = """() => new Promise((done) => {
@@ -58,9 +60,7 @@ def test_blocked_storage(browser, address):
         page = context.new_page()
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        frame = (
-            f'<iframe sandbox="allow-scripts" src="{address}/book/glossary.html" width="1280" height="900"></iframe>'
-        )
+        frame = f'<iframe sandbox="allow-scripts" src="{address}/book/glossary.html" width="1280" height="900"></iframe>'
         page.set_content(frame)  # to which a browser gives no storage
         inside = page.frame_locator("iframe")
         inside.locator(".theme-switch-button:visible").first.click()
@@ -94,11 +94,16 @@ def test_stored_keys(browser, address):
             page.locator("#search-results a, article h1").first.wait_for()
             kept |= set(page.evaluate(KEYS))
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    assert kept == set(re.findall(r"`([\w-]+)`", re.search("own storage holds.*", text)[0].partition(". Browsers")[0]))
+    assert kept == set(
+        re.findall(
+            r"`([\w-]+)`", re.search("own storage holds.*", text)[0].partition(". Browsers")[0]
+        )
+    )
 
 
 @pytest.mark.parametrize(
-    ("page", "who"), [*((page, "light") for page in PAGES), *((page, "dark phone") for page in SAMPLES)]
+    ("page", "who"),
+    [*((page, "light") for page in PAGES), *((page, "dark phone") for page in SAMPLES)],
 )
 def test_a_page_is_accessible(readers, page, who):
     assert readers[who].see(page).axe == []
@@ -114,7 +119,9 @@ def test_images_have_text(readers, page, who):
             assert len(image["alt"].split()) >= 6, image
 
 
-@pytest.mark.parametrize(("page", "who"), [visit for visit in VISITS if visit[0] in map(address_of, CHAPTERS)])
+@pytest.mark.parametrize(
+    ("page", "who"), [visit for visit in VISITS if visit[0] in map(address_of, CHAPTERS)]
+)
 def test_maths(readers, page, who):
     """Typeset, spoken, and no stop of the Tab key, whatever another page has stored: see ``visits.STORED``."""
     facts = readers[who].see(page).facts
@@ -128,9 +135,13 @@ def test_maths(readers, page, who):
 def test_first_visit_weight(readers, site, path):
     own = address_of(path)
     files = [site / file for file in set(readers["light"].see(own).local) - {own}]
-    weights = {f: len(gzip.compress(f.read_bytes()) if f.suffix in TEXT else f.read_bytes()) for f in files}
+    weights = {
+        f: len(gzip.compress(f.read_bytes()) if f.suffix in TEXT else f.read_bytes()) for f in files
+    }
     print(f"{path.stem}: {sum(weights.values()):,} bytes")
-    assert sum(weights.values()) > FIRST_VISIT / 10, "what the window had kept from other pages counts, too"
+    assert sum(weights.values()) > FIRST_VISIT / 10, (
+        "what the window had kept from other pages counts, too"
+    )
     heaviest = sorted(((size, f.name) for f, size in weights.items()), reverse=True)[:5]
     assert sum(weights.values()) <= FIRST_VISIT, heaviest
 
@@ -145,7 +156,12 @@ def test_head_scripts_wait(site, page):
 # What stands on a page, and how
 
 
-DEFINITIONS = {"equation-eq-attention", "equation-eq-linformer", "equation-eq-tail", "equation-eq-jl"}
+DEFINITIONS = {
+    "equation-eq-attention",
+    "equation-eq-linformer",
+    "equation-eq-tail",
+    "equation-eq-jl",
+}
 
 
 @pytest.mark.parametrize(("page", "who"), [visit for visit in VISITS if "phone" in visit[1]])
@@ -153,11 +169,18 @@ def test_phone_overflow_is_marked(readers, page, who):
     wide = readers[who].see(page).facts["wide"]
     assert [name for name, fades in wide if not fades] == []
     assert "TABLE" not in [name for name, _ in wide], "a table too wide for a phone is stacked"
-    assert DEFINITIONS.isdisjoint(name for name, _ in wide), "a definition is read without scrolling"
+    assert DEFINITIONS.isdisjoint(name for name, _ in wide), (
+        "a definition is read without scrolling"
+    )
 
 
 def test_line_in_pieces():
-    pieces = [("proof ", "stdout"), ("careful\n", "stderr"), ("from\n", "stdout"), ("here\n", "stdout")]
+    pieces = [
+        ("proof ", "stdout"),
+        ("careful\n", "stderr"),
+        ("from\n", "stdout"),
+        ("here\n", "stdout"),
+    ]
     outputs = [NotebookNode(output_type="stream", name=name, text=text) for text, name in pieces]
     joined = {output.name: output.text for output in mend.join_streams(outputs)}
     assert joined == {"stdout": "proof from\nhere\n", "stderr": "careful\n"}
@@ -169,13 +192,18 @@ def test_line_in_pieces():
 @pytest.fixture(scope="module")
 def descriptions(site):
     """Read from the files: a test opens only its own page."""
-    return {page: re.search(DESCRIPTION, (site / page).read_text(encoding="utf-8")) for page in PAGES}
+    return {
+        page: re.search(DESCRIPTION, (site / page).read_text(encoding="utf-8")) for page in PAGES
+    }
 
 
 @each_page
 def test_page_metadata(readers, site, descriptions, page):
     facts = readers["light"].see(page).facts
-    meta, repository = facts["meta"], yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    meta, repository = (
+        facts["meta"],
+        yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"],
+    )
     owner, name = repository["url"].split("/")[-2:]
     own = page not in ("search.html", "py-modindex.html")  # which Sphinx makes by itself
     home = f"https://{owner}.github.io/{name}/"
@@ -186,7 +214,9 @@ def test_page_metadata(readers, site, descriptions, page):
     assert meta["og:image"] == home + landing.PREVIEW
     if own and page != HOME:
         said = escape(meta["description"])
-        assert [other for other, found in descriptions.items() if found and found[1] == said] == [page]
+        assert [other for other, found in descriptions.items() if found and found[1] == said] == [
+            page
+        ]
 
 
 # The landing page
@@ -195,17 +225,27 @@ def test_page_metadata(readers, site, descriptions, page):
 @pytest.mark.parametrize("who", ["light", "dark phone"])
 def test_landing_figure(readers, who):
     page = readers[who].open(HOME)
-    kinds = page.locator("article section > *").evaluate_all("(all) => all.slice(0, 3).map((e) => e.tagName)")
+    kinds = page.locator("article section > *").evaluate_all(
+        "(all) => all.slice(0, 3).map((e) => e.tagName)"
+    )
     assert kinds == ["H1", "P", "FIGURE"]
-    assert not page.locator(".bd-sidebar-primary, .bd-sidebar-secondary").locator("visible=true").count()
+    assert (
+        not page.locator(".bd-sidebar-primary, .bd-sidebar-secondary")
+        .locator("visible=true")
+        .count()
+    )
     figure = page.locator('figure.instrument[data-name="storyteller"]')
     ring = figure.get_by_role("slider", name="How much is kept")
     page.evaluate("scrollTo(0, 0)")
     box = ring.locator(".hit").bounding_box()
-    assert box["y"] + box["height"] < page.viewport_size["height"], "the handle is on the first screen"
+    assert box["y"] + box["height"] < page.viewport_size["height"], (
+        "the handle is on the first screen"
+    )
     for key, k in (("Home", 1), ("ArrowRight", 2), ("ArrowRight", 3)):
         ring.press(key)
-        shown = [f"{storyteller(k=k).numbers[name]:.0%}" for name in ("right", "table_error", "answered")]
+        shown = [
+            f"{storyteller(k=k).numbers[name]:.0%}" for name in ("right", "table_error", "answered")
+        ]
         page.wait_for_function(
             "([all, shown]) => shown.every((text, i) => all.querySelectorAll('data')[i].textContent === text)",
             arg=[figure.element_handle(), shown],
@@ -221,7 +261,9 @@ def test_landing_cards(readers):
     assert cards.locator("a").evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [
         f"{path.stem}.html" for path in CHAPTERS
     ]
-    assert len(set(cards.locator("svg").evaluate_all("(all) => all.map((e) => e.innerHTML)"))) == len(CHAPTERS)
+    assert len(
+        set(cards.locator("svg").evaluate_all("(all) => all.map((e) => e.innerHTML)"))
+    ) == len(CHAPTERS)
 
 
 SPOILED = {
@@ -234,7 +276,10 @@ SPOILED = {
 def test_axe_finds_defects(readers, rule, html):
     """Among all others of a page, of whose looks only samples are taken."""
     page = readers["light"].open("book/glossary.html")
-    page.evaluate("html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)", html)
+    page.evaluate(
+        "html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)",
+        html,
+    )
     found = [violation.split()[0] for violation in violations(page)]
     page.evaluate("document.querySelector('article section').lastElementChild.remove()")
     assert rule in found

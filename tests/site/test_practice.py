@@ -31,7 +31,9 @@ def opened(page, kind):
 def solve(form):
     """Type the values of every blank."""
     for place, (*_, values) in enumerate(form.evaluate("(form) => form.problem().steps")):
-        for field, value in zip(form.locator(f"input[id*='-{place}-']").all(), values, strict=False):
+        for field, value in zip(
+            form.locator(f"input[id*='-{place}-']").all(), values, strict=False
+        ):
             field.fill(repr(value))
     form.locator("input").last.press("Enter")
 
@@ -85,24 +87,52 @@ def test_fading(visit, settings):
 
 def record(days_ago, right=1, missed=False):
     days = [f"2026-01-{i + 1:02}" for i in range(right)]
-    return {"days": days, "last": 1000 * (time.time() - 86400 * days_ago), "missed": missed, "level": 3}
+    return {
+        "days": days,
+        "last": 1000 * (time.time() - 86400 * days_ago),
+        "missed": missed,
+        "level": 3,
+    }
 
 
 CHOICES = {  # what is kept -> what chapter 4 asks first; then come what it needs: centering, spectra, a line
     "nothing": ({}, ["center-project", "spectrum-error", "project-line"]),
-    "missed": ({"storage": record(0, 0, missed=True)}, ["storage", "center-project", "spectrum-error"]),
-    "due after a day": ({"rank-rows": record(1.1)}, ["rank-rows", "center-project", "spectrum-error"]),
-    "not yet due": ({"rank-rows": record(6, right=2)}, ["center-project", "spectrum-error", "project-line"]),
-    "due after a week": ({"rank-rows": record(8, right=2)}, ["rank-rows", "center-project", "spectrum-error"]),
+    "missed": (
+        {"storage": record(0, 0, missed=True)},
+        ["storage", "center-project", "spectrum-error"],
+    ),
+    "due after a day": (
+        {"rank-rows": record(1.1)},
+        ["rank-rows", "center-project", "spectrum-error"],
+    ),
+    "not yet due": (
+        {"rank-rows": record(6, right=2)},
+        ["center-project", "spectrum-error", "project-line"],
+    ),
+    "due after a week": (
+        {"rank-rows": record(8, right=2)},
+        ["rank-rows", "center-project", "spectrum-error"],
+    ),
     "due after a month": (
-        {"rank-rows": record(29, right=3), "storage": record(31, right=4), "svd-2x2": record(99, right=2)},
+        {
+            "rank-rows": record(29, right=3),
+            "storage": record(31, right=4),
+            "svd-2x2": record(99, right=2),
+        },
         ["svd-2x2", "storage", "center-project"],
     ),
     "missed before due": (
-        {"rank-rows": record(50), "lda-step": record(2, missed=True), "causal-state": record(2, missed=True)},
+        {
+            "rank-rows": record(50),
+            "lda-step": record(2, missed=True),
+            "causal-state": record(2, missed=True),
+        },
         ["lda-step", "rank-rows", "center-project"],
     ),
-    "garbage": ({"lda-step": 5, "storage": {"days": "x"}}, ["storage", "lda-step", "center-project"]),
+    "garbage": (
+        {"lda-step": 5, "storage": {"days": "x"}},
+        ["storage", "lda-step", "center-project"],
+    ),
 }
 CHOOSE = """([kept, earlier]) => {
   localStorage["lowrank-practice"] = kept;
@@ -116,7 +146,9 @@ def test_three_from_before(visit):
     page = visit("book/04-johnson-lindenstrauss.html", kept={KEY: CHOICES["missed before due"][0]})
     section = page.locator("section[data-name=three-before]")
     section.locator(".question").nth(2).wait_for(state="attached")
-    kinds = section.locator("form").evaluate_all("(forms) => forms.map((form) => form.dataset.kind)")
+    kinds = section.locator("form").evaluate_all(
+        "(forms) => forms.map((form) => form.dataset.kind)"
+    )
     assert kinds == CHOICES["missed before due"][1]
     earlier = [kind for kind, chapter in practice.KINDS.items() if chapter < 4]
     for case, (kept, wanted) in CHOICES.items():
@@ -136,9 +168,14 @@ def test_progress_in_sight(visit):
     page = visit(RANK, kept={KEY: {"storage": record(3)}})
     form = opened(page, "storage")
     solve(form)
-    assert page.locator(".bd-sidebar-primary .ring").first.get_attribute("title") == "1 of 3 kinds of problem kept"
+    assert (
+        page.locator(".bd-sidebar-primary .ring").first.get_attribute("title")
+        == "1 of 3 kinds of problem kept"
+    )
     home = visit("book/index.html", context=page.context)
-    states = home.locator(".promises li[data-kind]").evaluate_all("(all) => all.map((one) => one.dataset.state)")
+    states = home.locator(".promises li[data-kind]").evaluate_all(
+        "(all) => all.map((one) => one.dataset.state)"
+    )
     assert (states.count("2"), len(states)) == (1, len(practice.KINDS))
     over = visit("book/guesses.html", context=page.context)
     place = over.locator("#practice-kept")
@@ -147,8 +184,16 @@ def test_progress_in_sight(visit):
         place.get_by_text("Export").click()
     before = json.loads(download.value.path().read_text())
     assert violations(over) == []
-    for text in ("", "[]", '{"storage": 5}', '{"strange": 5}', json.dumps({**before, "svd-2x2": {"days": ["today"]}})):
-        over.locator("input[type=file]").set_input_files({"name": "a", "mimeType": "", "buffer": text.encode()})
+    for text in (
+        "",
+        "[]",
+        '{"storage": 5}',
+        '{"strange": 5}',
+        json.dumps({**before, "svd-2x2": {"days": ["today"]}}),
+    ):
+        over.locator("input[type=file]").set_input_files(
+            {"name": "a", "mimeType": "", "buffer": text.encode()}
+        )
         over.get_by_text("Nothing has changed").wait_for()
         assert json.loads(over.evaluate(f"localStorage['{KEY}']")) == before
     place.get_by_role("button", name="Delete").click()
@@ -159,7 +204,10 @@ def test_progress_in_sight(visit):
     over.locator("input[type=file]").set_input_files(download.value.path())
     over.get_by_text("Imported 1").wait_for()
     brought = json.loads(over.evaluate(f"localStorage['{KEY}']"))["storage"]
-    assert brought == {**before["storage"], "days": ["2026-01-01", "2026-01-02", *before["storage"]["days"][1:]]}
+    assert brought == {
+        **before["storage"],
+        "days": ["2026-01-01", "2026-01-02", *before["storage"]["days"][1:]],
+    }
 
 
 TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what the figure then says

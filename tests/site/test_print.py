@@ -1,7 +1,7 @@
 """The printed edition: every statement numbered, every solution unfolded, every explorer's first frame. And the EPUB.
 
-All of the book must fit onto the paper; one chapter is printed and bound, because printing takes minutes. It needs
-`make book` first, and a browser, as the tests of the site do.
+All of the book must fit onto the paper; one chapter is printed and bound, because printing takes
+minutes. It needs `make book` first, and a browser, as the tests of the site do.
 """
 
 import html
@@ -53,25 +53,39 @@ def made(site, browser, tmp_path_factory) -> tuple[Path, Path, int]:
 def pages(made) -> list[str]:
     """The words of each printed page."""
     with PdfDocument(made[0]) as document:
-        assert any(title_of(PATH) in mark.get_title() for mark in document.get_toc()), "the bookmarks name the chapter"
+        assert any(title_of(PATH) in mark.get_title() for mark in document.get_toc()), (
+            "the bookmarks name the chapter"
+        )
         return [page.get_textpage().get_text_range() for page in document]
 
 
 def test_text_is_complete(site, pages):
     """Numbered items, solutions with their code, and explorers with the words and numbers of their page."""
     text, built = bare("".join(pages)), (site / address_of(PATH)).read_text(encoding="utf-8")
-    titles = [re.sub("<[^>]+>", "", title) for title in re.findall(r'<p class="admonition-title".*?</p>', built, re.S)]
-    numbered = [name[0] for title in titles if (name := re.match(r"(Solution to )?[A-Z][a-z]+ \d+\.\d+", title))]
+    titles = [
+        re.sub("<[^>]+>", "", title)
+        for title in re.findall(r'<p class="admonition-title".*?</p>', built, re.S)
+    ]
+    numbered = [
+        name[0]
+        for title in titles
+        if (name := re.match(r"(Solution to )?[A-Z][a-z]+ \d+\.\d+", title))
+    ]
     assert len(numbered) >= 10
     source = PATH.read_text(encoding="utf-8")
-    solutions = re.findall(r"^```\{solution-start\}.*?^```\{solution-end\}", source, re.MULTILINE | re.DOTALL)
+    solutions = re.findall(
+        r"^```\{solution-start\}.*?^```\{solution-end\}", source, re.MULTILINE | re.DOTALL
+    )
     cells = [
-        re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)[-1] for part in solutions
+        re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)[-1]
+        for part in solutions
     ]
     wanted = numbered + [cell.strip().splitlines()[-1] for cell in cells]
     for name in [name for name, of in explorers().items() if of == PATH]:
         shown = html.unescape(block(site / address_of(PATH), name))
-        words = re.findall(r"<figcaption>(.+)</figcaption>|<dt>(.+?)</dt>|<data[^>]*>(.+?)</data>", shown)
+        words = re.findall(
+            r"<figcaption>(.+)</figcaption>|<dt>(.+?)</dt>|<data[^>]*>(.+?)</data>", shown
+        )
         assert len(words) >= 3, name
         wanted += map("".join, words)
     assert [word for word in wanted if bare(word) not in text] == []
@@ -79,7 +93,9 @@ def test_text_is_complete(site, pages):
 
 def test_no_screen_words(pages):
     text = "".join(pages)
-    assert [words for words in ("Show the code", "Click to", "Put your answer") if words in text] == []
+    assert [
+        words for words in ("Show the code", "Click to", "Put your answer") if words in text
+    ] == []
     assert [number for number, page in enumerate(pages, start=1) if len(bare(page)) < 20] == []
 
 
@@ -95,7 +111,11 @@ def test_page_from_browser(site, browser, tmp_path, theme):
     with PdfDocument(tmp_path / "page.pdf") as document:
         text = "".join(sheet.get_textpage().get_text_range() for sheet in document)
     assert bare(text).startswith(bare(f"{int(PATH.stem[:2])}. {title_of(PATH)}"))
-    assert [words for words in ("Contents", "Click to", "Show the code", "Code of this") if words in text] == []
+    assert [
+        words
+        for words in ("Contents", "Click to", "Show the code", "Code of this")
+        if words in text
+    ] == []
 
 
 @pytest.fixture(scope="module")
@@ -107,21 +127,35 @@ def bound(made) -> dict[str, ElementTree.Element]:
         assert archive.read(first) == b"application/epub+zip"
         names = {name for name in archive.namelist() if name.endswith((".xhtml", ".opf", ".xml"))}
         files = {name: ElementTree.fromstring(archive.read(name)) for name in names}
-        items = {item.get("href"): item for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}item")}
-        assert {*items} == {*archive.namelist()} - {"mimetype", "content.opf", "META-INF/container.xml"}
+        items = {
+            item.get("href"): item
+            for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}item")
+        }
+        assert {*items} == {*archive.namelist()} - {
+            "mimetype",
+            "content.opf",
+            "META-INF/container.xml",
+        }
     assert {name for name, item in items.items() if item.get("properties") == "mathml"} == {
         name for name, file in files.items() if file.find(f".//{MATH}math") is not None
     }
-    spine = [item.get("idref") for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}itemref")]
+    spine = [
+        item.get("idref")
+        for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}itemref")
+    ]
     assert {items[name].get("id") for name in names & {*items}} == {*spine}
     return files
 
 
 def test_epub_links(made, bound):
     """Each link and picture leads to a place in the archive, and each place has one name."""
-    names = {name: [e.get("id") for e in file.iter() if e.get("id")] for name, file in bound.items()}
+    names = {
+        name: [e.get("id") for e in file.iter() if e.get("id")] for name, file in bound.items()
+    }
     assert [name for name, ids in names.items() if len(ids) != len({*ids})] == []
-    targets = {f"{name}#{one}" for name, ids in names.items() for one in ids} | set(ZipFile(made[1]).namelist())
+    targets = {f"{name}#{one}" for name, ids in names.items() for one in ids} | set(
+        ZipFile(made[1]).namelist()
+    )
     links = {
         posixpath.normpath(link if link[0] != "#" else name + link)
         for name, file in bound.items()
@@ -137,27 +171,46 @@ def test_epub_chapter(made, bound):
     chapter = bound[f"{PATH.stem}.xhtml"]
     tags = [element.tag.removeprefix(XHTML) for element in chapter.iter()]
     assert tags.count(f"{MATH}math") == made[2] > 100
-    letters = {*"".join("".join(formula.itertext()) for formula in chapter.iter(f"{MATH}math")).split()} | {"√"}
+    letters = {
+        *"".join("".join(formula.itertext()) for formula in chapter.iter(f"{MATH}math")).split()
+    } | {"√"}
     font = TTFont(make_epub.HERE / make_epub.FONT).getBestCmap()
-    assert {letter for letter in "".join(letters) if ord(letter) not in font} == set(), "take more of STIX Two Math"
-    assert {*tags} & {"script", "style", "noscript", "button", "form", "input", "canvas", "mjx-container"} == set()
+    assert {letter for letter in "".join(letters) if ord(letter) not in font} == set(), (
+        "take more of STIX Two Math"
+    )
+    assert {*tags} & {
+        "script",
+        "style",
+        "noscript",
+        "button",
+        "form",
+        "input",
+        "canvas",
+        "mjx-container",
+    } == set()
     assert [e.get("src") for e in chapter.iter(f"{XHTML}img") if e.get("alt") is None] == []
     text = bare("".join(chapter.itertext()))
     source = PATH.read_text(encoding="utf-8")
-    assert [name for name in re.findall("^## (.*)$", source, re.MULTILINE) if bare(name) not in text] == []
+    assert [
+        name for name in re.findall("^## (.*)$", source, re.MULTILINE) if bare(name) not in text
+    ] == []
 
 
 def test_published_files(site, tmp_path):
     """The front page links what `make publish` makes, and without it says how to."""
     home = tmp_path / "site/book/index.html"
     home.parent.mkdir(parents=True)
-    home.write_text(text := (site / "book/index.html").read_text(encoding="utf-8"), encoding="utf-8")
+    home.write_text(
+        text := (site / "book/index.html").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     assert print_book.PDF.name not in text
     files = [tmp_path / f"{print_book.PDF.stem}.{kind}" for kind in publish.FILES]
     for size, file in enumerate(files, start=1):
         file.write_bytes(bytes(100_000 * size))
     publish.publish(tmp_path, tmp_path / "site")
-    links = re.findall(r'<li><a href="../([^"]+)">.*</a> \((.*) MB\)', home.read_text(encoding="utf-8"))
+    links = re.findall(
+        r'<li><a href="../([^"]+)">.*</a> \((.*) MB\)', home.read_text(encoding="utf-8")
+    )
     assert links == [(file.name, f"0.{size}") for size, file in enumerate(files, start=1)]
     assert all((tmp_path / "site" / name).exists() for name, _ in links)
     assert "make pdf" not in re.sub("<[^>]+>", "", home.read_text(encoding="utf-8"))

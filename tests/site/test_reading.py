@@ -17,7 +17,8 @@ each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.s
 # Folds
 
 
-# Is a fold closed, then open after a click on its title, closed after one on its button, and can keys reach that?
+# Is a fold closed, then open after a click on its title, closed after one on its button, and can
+# keys reach that?
 CLICK = """
 (folds) => folds.map((fold) => {
   const inside = fold.querySelector("p:not(.admonition-title), table, pre");
@@ -47,7 +48,10 @@ def test_folds_open(readers, path):
         fold = page.locator(f"div.{kind}.dropdown").first
         if not fold.count():
             continue
-        title, button = fold.locator(".admonition-title").first, fold.locator("button.toggle-button").first
+        title, button = (
+            fold.locator(".admonition-title").first,
+            fold.locator("button.toggle-button").first,
+        )
         inside = fold.locator("p:not(.admonition-title)").first
         title.click()
         assert inside.is_visible()
@@ -94,7 +98,9 @@ def test_answer_fields(readers, path):
     field.fill("-123")
     form.get_by_role("button", name="Check").click()
     assert "ot yet." in form.locator("output").inner_text()
-    assert form.locator(".check-open > span").last.evaluate("(e) => getComputedStyle(e).color") != good
+    assert (
+        form.locator(".check-open > span").last.evaluate("(e) => getComputedStyle(e).color") != good
+    )
 
 
 # Ways through the site
@@ -119,12 +125,18 @@ def test_search(readers, who):
     """Whole questions are understood, and each place shows the lines in which their words stand."""
     page = readers[who].window.context.new_page()
     page.goto(f"{readers[who].window.start}/book/index.html")
-    for question, title in ASKED.items():  # the second and the others from the page of what was found
+    for (
+        question,
+        title,
+    ) in ASKED.items():  # the second and the others from the page of what was found
         page.locator(".search-button__button:visible").first.click()
         page.keyboard.type(question)
         page.keyboard.press("Enter")
         page.wait_for_url(f"**q={question.split()[0]}*")
-        places, said = page.locator("#search-results li"), page.locator("#search-results [role=status]")
+        places, said = (
+            page.locator("#search-results li"),
+            page.locator("#search-results [role=status]"),
+        )
         said.wait_for()
         if title.startswith("not in the book"):
             assert title in said.inner_text()
@@ -175,7 +187,9 @@ def first_page(browser, address) -> Iterator[Page]:
 
 def test_skip_link(first_page):
     first_page.keyboard.press("Tab")
-    assert first_page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
+    assert (
+        first_page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
+    )
     first_page.keyboard.press("Enter")
     first_page.keyboard.press("Tab")
     assert first_page.evaluate("document.activeElement.closest('article.bd-article') !== null")
@@ -187,7 +201,11 @@ def test_focus_stays(first_page):
         first_page.keyboard.press("Enter")
         first_page.wait_for_timeout(100)
         assert first_page.evaluate("(css) => document.activeElement.matches(css)", button)
-    assert first_page.locator(".theme-switch-button").first.get_attribute("aria-label").startswith("Color mode: ")
+    assert (
+        first_page.locator(".theme-switch-button")
+        .first.get_attribute("aria-label")
+        .startswith("Color mode: ")
+    )
 
 
 def test_theme_choice_stays(first_page):

@@ -9,7 +9,9 @@ from visits import address_of, violations
 RANK = "book/01-rank.html"
 KEY = "lowrank-tutor-guesses"
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-OPEN = "(all) => all.map((e) => e.clientHeight > 0 && e.checkVisibility({ visibilityProperty: true }))"
+OPEN = (
+    "(all) => all.map((e) => e.clientHeight > 0 && e.checkVisibility({ visibilityProperty: true }))"
+)
 
 
 def answers(page):
@@ -44,7 +46,9 @@ def test_guess_opens_answer(visit, which, way, settings):
     assert answers(page) == opened
     if which == 0:
         page.locator("figure[data-name=tilt]").scroll_into_view_if_needed()
-        page.wait_for_function("document.querySelector('figure[data-name=tilt]').instrument.state().k === 7")
+        page.wait_for_function(
+            "document.querySelector('figure[data-name=tilt]').instrument.state().k === 7"
+        )
     again = visit(RANK, context=page.context)
     again.wait_for_function("document.querySelector('.answered')")
     assert answers(again) == opened
@@ -67,7 +71,9 @@ def test_overview(visit):
     form.get_by_role("button").click()
     assert form.locator("output").inner_text() == "✓ Right."
     again = visit(RANK, context=page.context)
-    again.wait_for_function("document.querySelector('form.check:not([data-kind]) input').value === '204'")
+    again.wait_for_function(
+        "document.querySelector('form.check:not([data-kind]) input').value === '204'"
+    )
     assert again.locator("form.check:not([data-kind]) output").first.inner_text() == "✓ Right."
     over = visit("book/guesses.html", context=page.context)
     place = over.locator("#guesses-kept")
@@ -105,7 +111,9 @@ SPOILED = """for (const name of ['getItem', 'setItem', 'removeItem']) {{
 }}"""
 BROKEN = {
     "throws": SPOILED.format("throw Error()"),
-    "full": SPOILED.format("throw new DOMException('full', 'QuotaExceededError')").replace("'getItem', ", ""),
+    "full": SPOILED.format("throw new DOMException('full', 'QuotaExceededError')").replace(
+        "'getItem', ", ""
+    ),
     "missing": "Object.defineProperty(window, 'localStorage', { configurable: true, get() { throw Error(); } })",
     **{f"garbage {i}": KEEP.format(KEY, json.dumps(text)) for i, text in enumerate(STORED)},
 }
@@ -118,7 +126,9 @@ def test_storage_fails(visit, what):
     by_keys(box)
     page.wait_for_function("document.querySelectorAll('.predict')[2].matches('.answered')")
     if what.startswith("garbage"):
-        assert "predict-3" in page.evaluate(f"localStorage.getItem('{KEY}')"), "the page keeps what is guessed now"
+        assert "predict-3" in page.evaluate(f"localStorage.getItem('{KEY}')"), (
+            "the page keeps what is guessed now"
+        )
     over = visit("book/guesses.html", context=page.context)
     assert over.locator("#guesses-kept").inner_text().strip()
     assert over.locator("#guesses-kept img").count() == 0
@@ -132,7 +142,9 @@ def test_each_question_has_its_answer(readers, path):
     page = readers["light"].open(address_of(path))
     boxes = page.locator(".predict")
     assert boxes.count() == path.read_text(encoding="utf-8").count("\ndraw_first(")
-    assert boxes.evaluate_all("(all) => all.every((e) => e.querySelector('.answer').textContent.trim().length > 40)")
+    assert boxes.evaluate_all(
+        "(all) => all.every((e) => e.querySelector('.answer').textContent.trim().length > 40)"
+    )
     then = page.locator("figure[data-name=draw_first]").evaluate_all(
         """(figures) => Promise.all(figures.map(async (figure) => {
           await figure.instrument.set({ shown: true });

@@ -13,14 +13,30 @@ DECLARED = re.compile(r"^(?:async )?(?:const|let|var|function|class) (\w+|\{[^}]
 
 def test_names_are_declared(tmp_path):
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "lowrank_tutor").rglob("*.js")]
-    shared = {name for text in texts for names in DECLARED.findall(text) for name in re.findall(r"\w+", names)}
+    shared = {
+        name
+        for text in texts
+        for names in DECLARED.findall(text)
+        for name in re.findall(r"\w+", names)
+    }
     config = {
         "env": {"browser": True, "worker": True, "es2024": True},
-        "globals": dict.fromkeys(shared | {"storyteller_weights"}, "readonly"),  # and what becomes of a file of data
+        "globals": dict.fromkeys(
+            shared | {"storyteller_weights"}, "readonly"
+        ),  # and what becomes of a file of data
         "rules": {"no-undef": "error"},
     }
     (tmp_path / "rules.json").write_text(json.dumps(config), encoding="utf-8")
     oxlint = Path(sys.executable).with_name("oxlint")
-    command = [oxlint, "--config", tmp_path / "rules.json", "--allow", "all", "--deny", "no-undef", "lowrank_tutor"]
+    command = [
+        oxlint,
+        "--config",
+        tmp_path / "rules.json",
+        "--allow",
+        "all",
+        "--deny",
+        "no-undef",
+        "lowrank_tutor",
+    ]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout

@@ -49,7 +49,9 @@ def test_pages_run_in_parallel(tmp_path):
     half.mkdir(parents=True)
     (tmp_path / "out/cache/chapters-run").touch()
     env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", ".", "out"], cwd=tmp_path, env=env, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-q", ".", "out"], cwd=tmp_path, env=env, check=True
+    )
     for name in "ab":
         assert (tmp_path / f"ran-{name}").read_text() == "x"
         assert "threads: 1" in (tmp_path / "out" / f"{name}.html").read_text()
@@ -68,6 +70,8 @@ JupyterCacheBase.cache_notebook_bundle = full
 def test_full_disk_leaves_the_stamp(tmp_path):
     (tmp_path / "conf.py").write_text(CONF + FULL)
     (tmp_path / "index.md").write_text(PAGE.format(own="ran", other="ran"))
-    sphinx = subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", ".", "out"], cwd=tmp_path, capture_output=True)
+    sphinx = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-q", ".", "out"], cwd=tmp_path, capture_output=True
+    )
     assert b"No space left on device" in sphinx.stderr
     assert (tmp_path / "out/cache/chapters-run").exists(), "the next build must not trust the cache"

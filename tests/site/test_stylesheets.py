@@ -14,7 +14,9 @@ def declarations(content):
             yield node.source_line, node.name, tinycss2.serialize(node.value).strip()
         elif node.type == "error":
             yield node.source_line, "error", node.message
-        elif node.content is not None and getattr(node, "at_keyword", "") != "font-face":  # which has no properties
+        elif (
+            node.content is not None and getattr(node, "at_keyword", "") != "font-face"
+        ):  # which has no properties
             yield from declarations(node.content)
 
 
@@ -29,4 +31,9 @@ def page(browser):
 def test_declarations(page, path):
     found = list(declarations(path.read_text(encoding="utf-8")))
     assert found
-    assert page.evaluate("(found) => found.filter(([, name, value]) => !CSS.supports(name, value))", found) == []
+    assert (
+        page.evaluate(
+            "(found) => found.filter(([, name, value]) => !CSS.supports(name, value))", found
+        )
+        == []
+    )

@@ -8,10 +8,19 @@
 // that allows no worker computes on the page, a moment later.
 const REST = 30000; // milliseconds: a worker that stayed for ever would keep a figure that a notebook has thrown away
 const background = (task) => {
-  const code = "const linalg = (" + lowrankLinalg.source + ")();\nconst task = " + task.toString() + ";\n" +
+  const code =
+    "const linalg = (" +
+    lowrankLinalg.source +
+    ")();\nconst task = " +
+    task.toString() +
+    ";\n" +
     "onmessage = (event) => { try { postMessage({ answer: task(event.data, linalg) }); }" +
     " catch (error) { postMessage({ error: String(error) }); } };";
-  let worker = null, busy = null, next = null, refused = false, rest = 0;
+  let worker = null,
+    busy = null,
+    next = null,
+    refused = false,
+    rest = 0;
 
   const hire = () => {
     const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
@@ -21,7 +30,8 @@ const background = (task) => {
         URL.revokeObjectURL(address);
         finish(data);
       };
-      worker.onerror = (event) => { // it was never started: a page may forbid workers
+      worker.onerror = (event) => {
+        // it was never started: a page may forbid workers
         event.preventDefault();
         refused = true;
         if (busy) here(busy.input);
@@ -30,20 +40,23 @@ const background = (task) => {
       refused = true;
     }
   };
-  const here = (input) => setTimeout(() => {
-    try {
-      finish({ answer: task(input, lowrankLinalg) });
-    } catch (error) {
-      finish({ error: String(error) });
-    }
-  });
+  const here = (input) =>
+    setTimeout(() => {
+      try {
+        finish({ answer: task(input, lowrankLinalg) });
+      } catch (error) {
+        finish({ error: String(error) });
+      }
+    });
   const finish = ({ answer, error }) => {
     const done = busy;
     busy = null;
     if (next) begin(next);
     else rest = setTimeout(dismiss, REST);
     next = null;
-    done.waiting.forEach(([resolve, reject]) => (error ? reject(new Error(error)) : resolve(answer)));
+    done.waiting.forEach(([resolve, reject]) =>
+      error ? reject(new Error(error)) : resolve(answer),
+    );
   };
   const dismiss = () => {
     if (worker) worker.terminate();
@@ -56,9 +69,10 @@ const background = (task) => {
     if (refused) here(job.input);
     else worker.postMessage(job.input);
   };
-  return (input) => new Promise((resolve, reject) => {
-    const waiting = [...(next ? next.waiting : []), [resolve, reject]];
-    if (busy) next = { input, waiting };
-    else begin({ input, waiting });
-  });
+  return (input) =>
+    new Promise((resolve, reject) => {
+      const waiting = [...(next ? next.waiting : []), [resolve, reject]];
+      if (busy) next = { input, waiting };
+      else begin({ input, waiting });
+    });
 };

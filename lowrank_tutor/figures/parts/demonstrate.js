@@ -20,14 +20,20 @@ const demonstrate = (figure, { watch, steps, settle }) => {
     end();
     if (playing && !figure.contains(target)) settle();
   };
-  const seen = new IntersectionObserver((all) => {
-    if (!all.some((one) => one.isIntersecting)) return;
-    seen.disconnect();
-    figure.classList.add("demo");
-    timers = [...steps, [steps[steps.length - 1][0] + 1000, end]].map(([time, step]) => setTimeout(step, time));
-  }, { threshold: 0.6 });
+  const seen = new IntersectionObserver(
+    (all) => {
+      if (!all.some((one) => one.isIntersecting)) return;
+      seen.disconnect();
+      figure.classList.add("demo");
+      timers = [...steps, [steps[steps.length - 1][0] + 1000, end]].map(([time, step]) =>
+        setTimeout(step, time),
+      );
+    },
+    { threshold: 0.6 },
+  );
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches || location.hash.length > 1;
   if (!still) seen.observe(watch);
-  if (!still) hands.forEach((kind) => addEventListener(kind, stop, { capture: true, passive: true }));
+  if (!still)
+    hands.forEach((kind) => addEventListener(kind, stop, { capture: true, passive: true }));
   return { end };
 };

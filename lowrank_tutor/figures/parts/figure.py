@@ -20,7 +20,9 @@ def figure(name: str, *, parts: tuple[str, ...] = (), **fields: Any) -> Instrume
 def one_of(name: str, value: Choice, choices: Iterable[Choice]) -> Choice:
     """Return one of the choices, or refuse it in the words of ``check.one`` in ``values.js``."""
     if value not in (allowed := list(choices)):
-        written = ", ".join(f"{choice:g}" if isinstance(choice, float) else str(choice) for choice in allowed)
+        written = ", ".join(
+            f"{choice:g}" if isinstance(choice, float) else str(choice) for choice in allowed
+        )
         raise ValueError(f"{name} must be one of {written}, got {value!r}")
     return value
 

@@ -2,21 +2,32 @@
 const layerPictures = (() => {
   const canvas = (place, title, size) => {
     const words = controls.element("p", {}, title);
-    const made = controls.element("canvas", { width: size, height: size, role: "img", "aria-label": title });
+    const made = controls.element("canvas", {
+      width: size,
+      height: size,
+      role: "img",
+      "aria-label": title,
+    });
     const box = controls.element("div", {}, words, made);
     place.append(box);
     const pen = made.getContext("2d");
     const image = pen.createImageData(size, size);
     image.data.fill(255);
-    return { box, canvas: made, data: image.data, paint: () => pen.putImageData(image, 0, 0),
+    return {
+      box,
+      canvas: made,
+      data: image.data,
+      paint: () => pen.putImageData(image, 0, 0),
       title: (text) => {
         stage.say(words, text);
         stage.write(made, { "aria-label": text });
-      } };
+      },
+    };
   };
 
   const grays = ({ data, paint }, values) => {
-    for (let i = 0; i < values.length; i++) { // an image rounds them, and keeps them within 0 and 255
+    for (let i = 0; i < values.length; i++) {
+      // an image rounds them, and keeps them within 0 and 255
       data[4 * i] = data[4 * i + 1] = data[4 * i + 2] = values[i];
     }
     paint();
@@ -41,20 +52,35 @@ const layerPictures = (() => {
     const profile = (where, viewBox) => {
       const look = { class: where, viewBox, preserveAspectRatio: "none", "aria-hidden": "true" };
       const svg = stage.make("svg", look, frame);
-      return stage.make("path", { class: "line violet thin", "vector-effect": "non-scaling-stroke" }, svg);
+      return stage.make(
+        "path",
+        { class: "line violet thin", "vector-effect": "non-scaling-stroke" },
+        svg,
+      );
     };
     made.box.append(frame);
-    const [top, side] = [profile("top", "0 -1.1 " + size + " 2.2"), profile("side", "-1.1 0 2.2 " + size)];
+    const [top, side] = [
+      profile("top", "0 -1.1 " + size + " 2.2"),
+      profile("side", "-1.1 0 2.2 " + size),
+    ];
     frame.append(made.canvas);
     const largest = (values) => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0) || 1;
     const path = (values, point) => {
       const most = largest(values);
-      return Array.from(values, (x, i) => (i ? "L" : "M") + point(i + 0.5, (x / most).toFixed(3))).join("");
+      return Array.from(
+        values,
+        (x, i) => (i ? "L" : "M") + point(i + 0.5, (x / most).toFixed(3)),
+      ).join("");
     };
     return {
       ...made,
       show: (u, v) => {
-        signs(made, (i) => u[Math.floor(i / size)] * v[i % size], size * size, largest(u) * largest(v));
+        signs(
+          made,
+          (i) => u[Math.floor(i / size)] * v[i % size],
+          size * size,
+          largest(u) * largest(v),
+        );
         stage.write(top, { d: path(v, (i, x) => i + " " + -x) });
         stage.write(side, { d: path(u, (i, x) => -x + " " + i) });
       },

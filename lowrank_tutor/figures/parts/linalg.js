@@ -8,7 +8,9 @@ var lowrankLinalg = (function make() {
   const MAX_SWEEPS = 30; // for each singular value; 2 are usual
 
   const dot = (x, y, from = 0) => {
-    let even = 0, odd = 0, i = from; // two sums, so that no addition waits for the one before
+    let even = 0,
+      odd = 0,
+      i = from; // two sums, so that no addition waits for the one before
     for (; i + 1 < x.length; i += 2) {
       even += x[i] * y[i];
       odd += x[i + 1] * y[i + 1];
@@ -23,7 +25,8 @@ var lowrankLinalg = (function make() {
   };
   const units = (n, count) => Array.from({ length: count }, (_, i) => unit(n, i));
   /** The columns of a matrix, or the rows of one given by columns. */
-  const transpose = (a) => a[0] ? Array.from(a[0], (_, j) => Float64Array.from(a, (row) => row[j])) : [];
+  const transpose = (a) =>
+    a[0] ? Array.from(a[0], (_, j) => Float64Array.from(a, (row) => row[j])) : [];
   const plain = (a) => a.map((row) => Array.from(row));
 
   /** The product of a (m x p) and b (p x n): m x n. */
@@ -43,7 +46,8 @@ var lowrankLinalg = (function make() {
   /** A generator of standard normal numbers: the same seed, a whole number, gives the same sequence everywhere. */
   const normal = (seed) => {
     let at = seed >>> 0;
-    const uniform = () => { // mulberry32 of T. Ettinger: 32 bits of state; 0 < uniform < 1
+    const uniform = () => {
+      // mulberry32 of T. Ettinger: 32 bits of state; 0 < uniform < 1
       at = (at + 0x6d2b79f5) >>> 0;
       let bits = Math.imul(at ^ (at >>> 15), at | 1);
       bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
@@ -58,7 +62,7 @@ var lowrankLinalg = (function make() {
   };
 
   /** Reflect x in the plane perpendicular to v, of squared length vv, whose entries before `from` are zero. */
-  const reflect = (x, v, vv, from) => subtract(x, v, 2 * dot(v, x, from) / vv, from);
+  const reflect = (x, v, vv, from) => subtract(x, v, (2 * dot(v, x, from)) / vv, from);
 
   /** The mirror that sends x to a multiple of unit vector k and leaves the entries before it alone. */
   const mirror = (x, k) => {
@@ -69,7 +73,8 @@ var lowrankLinalg = (function make() {
 
   /** Columns of Q, if `both` are asked for, and R for a matrix given by its columns, by Householder's reflections. */
   const qrOfColumns = (given, both = true) => {
-    const m = given[0].length, rank = Math.min(m, given.length);
+    const m = given[0].length,
+      rank = Math.min(m, given.length);
     const r = given.map((column) => Float64Array.from(column));
     const mirrors = [];
     for (let j = 0; j < rank; j++) {
@@ -114,25 +119,38 @@ var lowrankLinalg = (function make() {
   const reflectAcross = (a, w, ww, first) => {
     const along = new Float64Array(a[0].length);
     for (let i = first; i < w.length; i++) subtract(along, a[i], -w[i]);
-    for (let i = first; i < w.length; i++) subtract(a[i], along, 2 * w[i] / ww);
+    for (let i = first; i < w.length; i++) subtract(a[i], along, (2 * w[i]) / ww);
   };
   /** A = U B V^T for tall A given by columns: B has diagonal d and, above it, e; both change sign freely. */
   const bidiagonal = (a) => {
-    const m = a[0].length, n = a.length, left = [], right = [];
+    const m = a[0].length,
+      n = a.length,
+      left = [],
+      right = [];
     for (let k = 0; k < n; k++) {
       left.push(mirror(a[k], k));
       const [v, vv] = left[k];
       if (vv) for (let j = k; j < n; j++) reflect(a[j], v, vv, k);
       if (k > n - 2) continue;
-      right.push(mirror(Float64Array.from(a, (column) => column[k]), k + 1));
+      right.push(
+        mirror(
+          Float64Array.from(a, (column) => column[k]),
+          k + 1,
+        ),
+      );
       const [w, ww] = right[k];
       if (ww) reflectAcross(a, w, ww, k + 1);
     }
-    const back = (mirrors, length, from) => mirrors.reduceRight((columns, [v, vv], k) => {
-      if (vv) for (let j = k + from; j < n; j++) reflect(columns[j], v, vv, k + from);
-      return columns;
-    }, units(length, n));
-    const d = a.map((column, k) => column[k]), e = a.slice(1).map((column, k) => column[k]);
+    const back = (mirrors, length, from) =>
+      mirrors.reduceRight(
+        (columns, [v, vv], k) => {
+          if (vv) for (let j = k + from; j < n; j++) reflect(columns[j], v, vv, k + from);
+          return columns;
+        },
+        units(length, n),
+      );
+    const d = a.map((column, k) => column[k]),
+      e = a.slice(1).map((column, k) => column[k]);
     return { u: back(left, m, 0), d, e, v: back(right, n, 1) };
   };
 
@@ -144,7 +162,12 @@ var lowrankLinalg = (function make() {
       let [c, s, r] = turn(f, g);
       if (i > lo) e[i - 1] = r;
       rotate(v[i], v[i + 1], c, s);
-      [f, e[i], g, d[i + 1]] = [c * d[i] + s * e[i], c * e[i] - s * d[i], s * d[i + 1], c * d[i + 1]];
+      [f, e[i], g, d[i + 1]] = [
+        c * d[i] + s * e[i],
+        c * e[i] - s * d[i],
+        s * d[i + 1],
+        c * d[i + 1],
+      ];
       [c, s, d[i]] = turn(f, g);
       rotate(u[i], u[i + 1], c, s);
       [f, d[i + 1]] = [c * e[i] + s * d[i + 1], c * d[i + 1] - s * e[i]];
@@ -159,7 +182,11 @@ var lowrankLinalg = (function make() {
     const nothing = EPS * Math.max(...d.map(Math.abs), ...e.map(Math.abs));
     let hi = e.length;
     for (let left = MAX_SWEEPS * d.length; hi && left; left--) {
-      e.forEach((x, i) => Math.abs(x) <= Math.max(nothing, EPS * (Math.abs(d[i]) + Math.abs(d[i + 1]))) && (e[i] = 0));
+      e.forEach(
+        (x, i) =>
+          Math.abs(x) <= Math.max(nothing, EPS * (Math.abs(d[i]) + Math.abs(d[i + 1]))) &&
+          (e[i] = 0),
+      );
       while (hi && !e[hi - 1]) hi--;
       let lo = hi;
       while (lo && e[lo - 1]) lo--;
@@ -176,7 +203,11 @@ var lowrankLinalg = (function make() {
   const layers = (a) => {
     const wide = a.length < a[0].length;
     const given = wide ? a.map((row) => Float64Array.from(row)) : transpose(a);
-    const largest = given.reduce((most, column) => column.reduce((top, x) => Math.max(top, Math.abs(x)), most), 0) || 1;
+    const largest =
+      given.reduce(
+        (most, column) => column.reduce((top, x) => Math.max(top, Math.abs(x)), most),
+        0,
+      ) || 1;
     given.forEach((column) => column.forEach((x, i) => (column[i] = x / largest)));
     const b = bidiagonal(given);
     diagonalize(b);

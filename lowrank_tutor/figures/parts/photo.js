@@ -11,33 +11,42 @@ const photo = (() => {
     pen.drawImage(source, (width - side) / 2, (height - side) / 2, side, side, 0, 0, size, size);
     const { data } = pen.getImageData(0, 0, size, size);
     return Float64Array.from({ length: size * size }, (_, i) =>
-      Math.round(0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]));
+      Math.round(0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]),
+    );
   };
 
   /** Width and height of a file's picture, which a browser reads without decoding it. */
-  const extent = (file) => new Promise((resolve, reject) => {
-    const image = new Image(), reader = new FileReader();
-    image.onload = () => resolve([image.naturalWidth, image.naturalHeight]);
-    image.onerror = reader.onerror = reject;
-    reader.onload = () => (image.src = reader.result);
-    reader.readAsDataURL(file);
-  });
+  const extent = (file) =>
+    new Promise((resolve, reject) => {
+      const image = new Image(),
+        reader = new FileReader();
+      image.onload = () => resolve([image.naturalWidth, image.naturalHeight]);
+      image.onerror = reader.onerror = reject;
+      reader.onload = () => (image.src = reader.result);
+      reader.readAsDataURL(file);
+    });
 
-  const MOST = 1e8, LONG = 1.6e7; // pixels: 100 million take 400 MB, and 16 million a second
+  const MOST = 1e8,
+    LONG = 1.6e7; // pixels: 100 million take 400 MB, and 16 million a second
   /** Grays of a file; without a picture in it, or with one too large, an Error that says so. */
   const fromFile = async (file, size, tell) => {
-    let picture, pixels = 0;
+    let picture,
+      pixels = 0;
     try {
       const [width, height] = file.size > MOST ? [MOST, 2] : await extent(file);
       pixels = width * height;
       if (pixels > MOST) throw new Error();
       if (pixels > LONG) tell("Your picture is large, so reading it takes a moment.");
-      const side = 4 * size, across = width < height; // decoded, and made smaller, off the page: no drag stops
+      const side = 4 * size,
+        across = width < height; // decoded, and made smaller, off the page: no drag stops
       const smaller = { [across ? "resizeWidth" : "resizeHeight"]: side, resizeQuality: "high" };
       picture = await createImageBitmap(file, Math.min(width, height) > side ? smaller : {});
     } catch (_) {
-      throw new Error(pixels > MOST ? "The picture is too large: choose one with at most 100 million pixels."
-        : "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.");
+      throw new Error(
+        pixels > MOST
+          ? "The picture is too large: choose one with at most 100 million pixels."
+          : "The file cannot be read as a picture: choose a PNG, a JPEG or a WebP.",
+      );
     }
     const grays = square(picture, picture.width, picture.height, size);
     picture.close();
@@ -45,12 +54,13 @@ const photo = (() => {
   };
 
   /** Grays of a picture that came with the page. */
-  const fromAddress = (address, size) => new Promise((resolve, reject) => {
-    const image = new Image();
-    image.onload = () => resolve(square(image, image.naturalWidth, image.naturalHeight, size));
-    image.onerror = () => reject(new Error("the page's own picture cannot be read"));
-    image.src = address;
-  });
+  const fromAddress = (address, size) =>
+    new Promise((resolve, reject) => {
+      const image = new Image();
+      image.onload = () => resolve(square(image, image.naturalWidth, image.naturalHeight, size));
+      image.onerror = () => reject(new Error("the page's own picture cannot be read"));
+      image.src = address;
+    });
 
   let open = false; // the camera is, or the browser still asks whether it may be
   /** Open the camera in `place`; the button there takes the picture, and both camera and preview go. */
@@ -81,7 +91,8 @@ const photo = (() => {
 
   /** Put a file's button and the camera's into `place`; use(grays) gets what a reader brings, tell(words) what is wrong. */
   const offer = (place, size, tell, use) => {
-    const own = controls.box(place, "control"), camera = controls.box(place, "control");
+    const own = controls.box(place, "control"),
+      camera = controls.box(place, "control");
     const file = controls.element("input", { type: "file", accept: "image/*" });
     own.append(controls.element("label", { class: "file" }, file, "Open a picture"));
     const take = async (grays) => {

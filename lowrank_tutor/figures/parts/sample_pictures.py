@@ -78,7 +78,9 @@ def portrait(size: int = SIZE) -> Floats:
         side = min(image.size)
         left = (image.size[0] - side) // 2
         box = (left, 0, left + side, side)
-        return np.asarray(image.convert("L").resize((size, size), Image.Resampling.LANCZOS, box), dtype=float)
+        return np.asarray(
+            image.convert("L").resize((size, size), Image.Resampling.LANCZOS, box), dtype=float
+        )
 
 
 def as_png(gray: Floats) -> str:

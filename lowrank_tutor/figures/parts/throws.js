@@ -8,7 +8,8 @@ const throws = (() => {
    * pair is off. A worker gets this function as text: it uses nothing that stands around it.
    */
   const project = ({ n, d, rows, seeds, k }, linalg) => {
-    const stream = (seed, i) => linalg.normal(Math.imul(seed, 0x9e3779b1) + Math.imul(i + 1, 0x85ebca6b));
+    const stream = (seed, i) =>
+      linalg.normal(Math.imul(seed, 0x9e3779b1) + Math.imul(i + 1, 0x85ebca6b));
     const list = (count, draw) => Float64Array.from({ length: count }, draw);
     const dot = (x, y) => {
       let sum = 0;
@@ -35,33 +36,45 @@ const throws = (() => {
         points.forEach((point, i) => (products[i][row] = dot(numbers, point)));
       }
       if (!k) return products;
-      return distances(products, k).reduce((worst, sum, i) => Math.max(worst, Math.abs(sum / k / before[i] - 1)), 0);
+      return distances(products, k).reduce(
+        (worst, sum, i) => Math.max(worst, Math.abs(sum / k / before[i] - 1)),
+        0,
+      );
     });
     return { n, d, seeds, points, before, answers };
   };
 
   /** The image of point i: k of its products, scaled. */
-  const image = ({ answers }, i, k) => Array.from(answers[0][i].subarray(0, k), (x) => x / Math.sqrt(k));
+  const image = ({ answers }, i, k) =>
+    Array.from(answers[0][i].subarray(0, k), (x) => x / Math.sqrt(k));
 
   /** What the throw did to the pairs: each ratio of squared distances, and how far they are off 1, rising. */
   const measure = ({ answers, before }, k) => {
-    const ratios = [], products = answers[0];
-    products.forEach((x, i) => products.slice(0, i).forEach((y) => {
-      let sum = 0;
-      for (let row = 0; row < k; row++) sum += (x[row] - y[row]) * (x[row] - y[row]);
-      ratios.push(sum / k / before[ratios.length]);
-    }));
+    const ratios = [],
+      products = answers[0];
+    products.forEach((x, i) =>
+      products.slice(0, i).forEach((y) => {
+        let sum = 0;
+        for (let row = 0; row < k; row++) sum += (x[row] - y[row]) * (x[row] - y[row]);
+        ratios.push(sum / k / before[ratios.length]);
+      }),
+    );
     const off = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
-    const pairs = off.length, worst = off[pairs - 1];
+    const pairs = off.length,
+      worst = off[pairs - 1];
     return {
-      ratios, off, worst, median: (off[Math.floor((pairs - 1) / 2)] + off[Math.floor(pairs / 2)]) / 2,
+      ratios,
+      off,
+      worst,
+      median: (off[Math.floor((pairs - 1) / 2)] + off[Math.floor(pairs / 2)]) / 2,
       farthest: ratios.findIndex((ratio) => Math.abs(ratio - 1) === worst),
     };
   };
 
   /** The two points of a pair, the later first. */
   const pointsOf = (pair) => {
-    let i = 1, j = pair;
+    let i = 1,
+      j = pair;
     for (; j >= i; i++) j -= i;
     return [i, j];
   };

@@ -48,11 +48,13 @@ const controls = (() => {
     place.append(group);
     return {
       show: (value) => buttons.forEach((radio) => (radio.checked = radio.value === value)),
-      offer: (value, on) => buttons.forEach((radio) => radio.value === value && (radio.parentNode.hidden = !on)),
+      offer: (value, on) =>
+        buttons.forEach((radio) => radio.value === value && (radio.parentNode.hidden = !on)),
     };
   };
 
-  const toggle = (place, { label, input }) => { // not of the class "toggle", which Sphinx folds
+  const toggle = (place, { label, input }) => {
+    // not of the class "toggle", which Sphinx folds
     const box = element("input", { type: "checkbox", autocomplete: "off" });
     place.append(element("label", { class: "control switch" }, box, label));
     box.addEventListener("change", () => input(box.checked));
@@ -71,7 +73,8 @@ const controls = (() => {
    * it begins again. Any hand on the figure pauses it. A reader who wants no motion goes from station to station.
    */
   const player = (place, { words: name = "Play", stations, seconds, at, input }) => {
-    const still = matchMedia("(prefers-reduced-motion: reduce)"), last = stations.length - 1;
+    const still = matchMedia("(prefers-reduced-motion: reduce)"),
+      last = stations.length - 1;
     const words = () => stage.say(press, still.matches ? "Next" : frame ? "Pause" : name);
     let frame = 0;
     const pause = () => {
@@ -81,16 +84,23 @@ const controls = (() => {
     };
     /** How many stations lie behind a value, with the share of the way to the next. */
     const behind = (value) => {
-      const i = Math.max(0, stations.findLastIndex((one) => one <= value));
+      const i = Math.max(
+        0,
+        stations.findLastIndex((one) => one <= value),
+      );
       return i >= last ? last : i + (value - stations[i]) / (stations[i + 1] - stations[i]);
     };
     const run = () => {
-      const began = performance.now(), from = behind(at()) >= last ? 0 : behind(at());
+      const began = performance.now(),
+        from = behind(at()) >= last ? 0 : behind(at());
       const go = () => {
-        const way = Math.min(last, from + (performance.now() - began) / 1000 / seconds * last), i = Math.floor(way);
+        const way = Math.min(last, from + ((performance.now() - began) / 1000 / seconds) * last),
+          i = Math.floor(way);
         frame = way < last ? requestAnimationFrame(go) : 0;
         words();
-        input(i >= last ? stations[last] : stations[i] + (way - i) * (stations[i + 1] - stations[i]));
+        input(
+          i >= last ? stations[last] : stations[i] + (way - i) * (stations[i + 1] - stations[i]),
+        );
       };
       frame = requestAnimationFrame(go);
     };
@@ -102,7 +112,9 @@ const controls = (() => {
     });
     press.classList.add("player");
     const by = ({ target }) => target === press || pause();
-    ["pointerdown", "keydown"].forEach((kind) => place.closest("figure").addEventListener(kind, by, true));
+    ["pointerdown", "keydown"].forEach((kind) =>
+      place.closest("figure").addEventListener(kind, by, true),
+    );
     words();
     return press;
   };

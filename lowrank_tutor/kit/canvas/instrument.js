@@ -34,15 +34,27 @@ const mount = (figure, build) => {
   const content = figure.querySelector('script[type="application/json"]').textContent;
   const { state: start, data, formats, say, remarks, words } = JSON.parse(content);
   const { name } = figure.dataset;
-  const earlier = [...document.querySelectorAll('figure.instrument[data-name="' + name + '"]')].indexOf(figure);
+  const earlier = [
+    ...document.querySelectorAll('figure.instrument[data-name="' + name + '"]'),
+  ].indexOf(figure);
   const key = earlier > 0 ? name + "-" + (earlier + 1) : name; // a second one of a page has an address of its own
   const place = figure.querySelector(".instrument-live");
   const said = figure.querySelector("p[role=status]");
-  const shown = Object.fromEntries([...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]));
+  const shown = Object.fromEntries(
+    [...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]),
+  );
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const [room, line] = [controls.element("span"), controls.element("p")]; // the room of the longest sentence
-  said.before(controls.element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
-  let state = start, goal = null, rest = 0, pending = 0, wishes = 0, glowing = "", touched = false;
+  said.before(
+    controls.element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line),
+  );
+  let state = start,
+    goal = null,
+    rest = 0,
+    pending = 0,
+    wishes = 0,
+    glowing = "",
+    touched = false;
 
   const show = (text) => {
     if (!me.begun && text.length > room.textContent.length) room.textContent = text;
@@ -56,15 +68,18 @@ const mount = (figure, build) => {
   const sentence = () => {
     const values = { ...state, ...me.numbers(), ...(me.values ? me.values() : {}) };
     const more = me.remarks ? me.remarks() : [];
-    return [say, ...more.map((remark) => remarks[remark])].map((template) => fill(template, values)).join(" ");
+    return [say, ...more.map((remark) => remarks[remark])]
+      .map((template) => fill(template, values))
+      .join(" ");
   };
-  const write = () => Object.entries(me.numbers()).forEach(([number, value]) => {
-    if (!shown[number]) return; // the instrument itself writes a number that it has not from the start
-    stage.write(shown[number], { value });
-    stage.say(shown[number], format(value, formats[number] || ","));
-  });
+  const write = () =>
+    Object.entries(me.numbers()).forEach(([number, value]) => {
+      if (!shown[number]) return; // the instrument itself writes a number that it has not from the start
+      stage.write(shown[number], { value });
+      stage.say(shown[number], format(value, formats[number] || ","));
+    });
   const describe = () => show(me.begun && !me.begun() ? "" : sentence());
-  const busy = (by) => figure.setAttribute("aria-busy", String(Boolean(pending += by)));
+  const busy = (by) => figure.setAttribute("aria-busy", String(Boolean((pending += by))));
   const put = async (partial) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
     if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
@@ -115,8 +130,12 @@ const mount = (figure, build) => {
   };
   /** Move there in MORPH; any other wish ends it. A reader who wants no motion is there at once. */
   const morph = async (partial) => {
-    const from = state, to = { ...state, ...partial }, begun = performance.now();
-    const eased = Object.entries(me.eases || {}).filter(([part]) => String(from[part]) !== String(to[part]));
+    const from = state,
+      to = { ...state, ...partial },
+      begun = performance.now();
+    const eased = Object.entries(me.eases || {}).filter(
+      ([part]) => String(from[part]) !== String(to[part]),
+    );
     const mine = ++wishes;
     goal = partial;
     glide(!eased.length);
@@ -125,7 +144,10 @@ const mount = (figure, build) => {
       for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
         await new Promise(requestAnimationFrame);
         share = Math.min(1, (performance.now() - begun) / MORPH); // the time of a frame may be before `begun`
-        const parts = eased.map(([part, whole]) => [part, between(from[part], to[part], 1 - (1 - share) ** 3, whole)]);
+        const parts = eased.map(([part, whole]) => [
+          part,
+          between(from[part], to[part], 1 - (1 - share) ** 3, whole),
+        ]);
         if (share < 1 && mine === wishes) await put({ ...to, ...Object.fromEntries(parts) });
       }
     } finally {
@@ -141,14 +163,22 @@ const mount = (figure, build) => {
     if (goal) set(goal);
   };
 
-  const others = () => location.hash.slice(1).split("&").filter((part) => part && !part.startsWith(key + "="));
+  const others = () =>
+    location.hash
+      .slice(1)
+      .split("&")
+      .filter((part) => part && !part.startsWith(key + "="));
   const fromAddress = async () => {
-    const mine = location.hash.slice(1).split("&").find((part) => part.startsWith(key + "="));
+    const mine = location.hash
+      .slice(1)
+      .split("&")
+      .find((part) => part.startsWith(key + "="));
     if (!mine) return false;
     try {
       await set(unpack(mine.slice(key.length + 1), start));
       const { top, bottom } = figure.getBoundingClientRect();
-      if (top > innerHeight / 2 || bottom < innerHeight / 2) figure.scrollIntoView({ block: "nearest" });
+      if (top > innerHeight / 2 || bottom < innerHeight / 2)
+        figure.scrollIntoView({ block: "nearest" });
       return true;
     } catch (_) {
       await set({});
@@ -158,19 +188,37 @@ const mount = (figure, build) => {
   };
   const copy = async () => {
     const [carried, note] = me.share ? me.share(state) : [state, ""];
-    history.replaceState(history.state, "", "#" + [...others(), key + "=" + pack(carried)].join("&"));
-    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    history.replaceState(
+      history.state,
+      "",
+      "#" + [...others(), key + "=" + pack(carried)].join("&"),
+    );
+    const copied = await navigator.clipboard?.writeText(location.href).then(
+      () => true,
+      () => false,
+    );
     tell([copied ? words.copied : words.in_address, note].join(" ").trim());
   };
 
   const me = build({ figure, place, data, move, morph, tell });
-  const longest = Object.values(remarks).reduce((most, one) => (one.length > most.length ? one : most), "");
+  const longest = Object.values(remarks).reduce(
+    (most, one) => (one.length > most.length ? one : most),
+    "",
+  );
   if (!me.begun) show([say, longest, me.room].join(" ").replace(/\{[^}]*\}/g, "00000"));
   line.textContent = "";
   figure.classList.add("live");
   ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
-  figure.addEventListener("change", ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")), true);
-  figure.addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
+  figure.addEventListener(
+    "change",
+    ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")),
+    true,
+  );
+  figure.addEventListener(
+    "pointerdown",
+    ({ pointerType }) => (touched = pointerType === "touch"),
+    true,
+  );
   figure.instrument = {
     state: () => structuredClone(state),
     set,
@@ -191,5 +239,7 @@ const mount = (figure, build) => {
   figure.addEventListener("hashchange", fromAddress);
   passOn("hashchange", figure);
   // JupyterLab takes keys for its own, "d d" deletes a cell, unless what has the focus says this itself.
-  figure.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
+  figure.addEventListener("focusin", ({ target }) =>
+    target.setAttribute("data-lm-suppress-shortcuts", "true"),
+  );
 };

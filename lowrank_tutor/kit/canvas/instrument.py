@@ -19,7 +19,11 @@ Floats = NDArray[np.float64]
 
 # What every instrument draws with, and what it may call.
 ENGINE = Script(
-    "kit", ("kit/touch.js", *(f"kit/canvas/{name}.js" for name in ("stage", "controls", "values", "instrument")))
+    "kit",
+    (
+        "kit/touch.js",
+        *(f"kit/canvas/{name}.js" for name in ("stage", "controls", "values", "instrument")),
+    ),
 )
 STYLES = ("kit/canvas/instrument.css",)
 DPI = 120  # of the still picture, which only paper and pages without scripts show
@@ -39,17 +43,33 @@ class Instrument:
     """A figure to take hold of. Made by the functions of this package; shows itself as the last line of a cell."""
 
     name: str
-    scripts: tuple[str, ...]  # files of the package; the last declares the function that draws, the name in camel case
+    scripts: tuple[
+        str, ...
+    ]  # files of the package; the last declares the function that draws, the name in camel case
     styles: tuple[str, ...] = ()  # further style sheets
-    engine: Script = ENGINE  # or one with ENGINE as its own: what several figures share, which a page loads once
-    state: Mapping[str, Any]  # at first: words, numbers, switches, lists of numbers, or rows of numbers
-    numbers: Mapping[str, float]  # what NumPy computes for that state, by the names that the browser uses
+    engine: Script = (
+        ENGINE  # or one with ENGINE as its own: what several figures share, which a page loads once
+    )
+    state: Mapping[
+        str, Any
+    ]  # at first: words, numbers, switches, lists of numbers, or rows of numbers
+    numbers: Mapping[
+        str, float
+    ]  # what NumPy computes for that state, by the names that the browser uses
     say: str  # the sentence for any state, with fields such as {k} or {relative_error:.1%}
-    picture: Callable[[], Figure] | None = None  # draws that state, for print and where no script runs; else a sentence
-    values: Mapping[str, Any] = field(default_factory=dict)  # further fields of the sentence, for the start
-    remarks: Mapping[str, str] = field(default_factory=dict)  # sentences that may follow, by the script's names
+    picture: Callable[[], Figure] | None = (
+        None  # draws that state, for print and where no script runs; else a sentence
+    )
+    values: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # further fields of the sentence, for the start
+    remarks: Mapping[str, str] = field(
+        default_factory=dict
+    )  # sentences that may follow, by the script's names
     data: Mapping[str, Any] = field(default_factory=dict)  # what else the script needs
-    readouts: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what each number is called, and its format
+    readouts: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # what each number is called, and its format
     caption: str = ""
 
     @property
@@ -112,7 +132,10 @@ class Instrument:
 def _image(figure: Figure, alt: str) -> str:
     picture = pixels(figure, DPI)
     ways = [75, None] if has_few_colors(picture) else [75]
-    encoded, (height, width) = min((encode(picture, 1.0, way) for way in ways), key=len), picture.shape[:2]
+    encoded, (height, width) = (
+        min((encode(picture, 1.0, way) for way in ways), key=len),
+        picture.shape[:2],
+    )
     return (
         f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" '
         f'src="data:image/webp;base64,{encoded}">'

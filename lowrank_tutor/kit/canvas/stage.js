@@ -32,20 +32,25 @@ const stage = (() => {
     Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
     return parent ? parent.appendChild(element) : element;
   };
-  const write = (element, attributes) => Object.entries(attributes).forEach(([name, value]) =>
-    element.getAttribute(name) === String(value) || element.setAttribute(name, value));
+  const write = (element, attributes) =>
+    Object.entries(attributes).forEach(
+      ([name, value]) =>
+        element.getAttribute(name) === String(value) || element.setAttribute(name, value),
+    );
   const say = (element, words) => element.textContent === words || (element.textContent = words);
   /** How far from low to high a value lies: 0 to 1, in logarithms if `log`; and the value that lies so far. */
   const part = (value, [low, high], log) =>
     log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-  const whole = (share, [low, high], log) => log ? low * (high / low) ** share : low + share * (high - low);
+  const whole = (share, [low, high], log) =>
+    log ? low * (high / low) ** share : low + share * (high - low);
   const SIZE = 12; // pixels of a panel
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = SIZE + "px system-ui, sans-serif"; // as instrument.css has it
   const wide = (words) => pen.measureText(words).width;
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
   const RING = 7; // pixels of a panel: the radius of what is drawn of a handle
-  const PAGES = { PageUp: [0, 1], PageDown: [0, -1] }, ENDS = { Home: -1, End: 1 };
+  const PAGES = { PageUp: [0, 1], PageDown: [0, -1] },
+    ENDS = { Home: -1, End: 1 };
 
   /** Call step, or end, for a key that moves a slider; say whether the key was one. */
   const onKey = (event, { step, end, large = 10 }) => {
@@ -65,7 +70,8 @@ const stage = (() => {
    * finger may also scroll the page, it counts only once it goes sideways, or is lifted.
    */
   const follow = (element, at, drag, hold, scrolls = false) => {
-    let offset = [0, 0], down = null; // where a finger that may want to scroll came down
+    let offset = [0, 0],
+      down = null; // where a finger that may want to scroll came down
     const moved = (event) => {
       const [x, y] = at(event);
       drag([x, y], offset);
@@ -79,21 +85,30 @@ const stage = (() => {
       down = scrolls && event.pointerType === "touch" ? event : null;
       if (!down) moved(event);
     });
-    ["pointermove", "pointerup"].forEach((kind) => element.addEventListener(kind, (event) => {
-      if (!element.hasPointerCapture(event.pointerId)) return;
-      if (kind === "pointermove" ? down && !sideways(down, event) : !down) return;
-      down = null;
-      moved(event);
-    }));
+    ["pointermove", "pointerup"].forEach((kind) =>
+      element.addEventListener(kind, (event) => {
+        if (!element.hasPointerCapture(event.pointerId)) return;
+        if (kind === "pointermove" ? down && !sideways(down, event) : !down) return;
+        down = null;
+        moved(event);
+      }),
+    );
   };
 
   const panel = (parent, options) => {
     const { label, width = 288, height = 200, xLog, yLog, margin = [10, 10, 34, 40] } = options;
     let { x = [0, 1], y = [0, 1] } = options;
     const [top, right, bottom, left] = margin;
-    const svg = make("svg", { viewBox: [0, 0, width, height].join(" "), role: "group", "aria-label": label }, parent);
-    const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) => make("g", { class: name }, svg));
-    const things = new Map(), handles = new Map();
+    const svg = make(
+      "svg",
+      { viewBox: [0, 0, width, height].join(" "), role: "group", "aria-label": label },
+      parent,
+    );
+    const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) =>
+      make("g", { class: name }, svg),
+    );
+    const things = new Map(),
+      handles = new Map();
     const toX = (value) => left + part(value, x, xLog) * (width - left - right);
     const toY = (value) => height - bottom - part(value, y, yLog) * (height - top - bottom);
     const pixel = ([a, b]) => [toX(a), toY(b)];
@@ -102,10 +117,14 @@ const stage = (() => {
       whole((height - bottom - b) / (height - top - bottom), y, yLog),
     ];
     /** The point of the plot nearest to these pixels: nothing is dragged out of it, under what lies around it. */
-    const inside = ([a, b]) => point([clamp(a, left, width - right), clamp(b, top, height - bottom)]);
+    const inside = ([a, b]) =>
+      point([clamp(a, left, width - right), clamp(b, top, height - bottom)]);
     const at = (event) => {
       const box = svg.getBoundingClientRect();
-      return [(event.clientX - box.left) * width / box.width, (event.clientY - box.top) * height / box.height];
+      return [
+        ((event.clientX - box.left) * width) / box.width,
+        ((event.clientY - box.top) * height) / box.height,
+      ];
     };
     const thing = (name, tag, look, attributes) => {
       if (!things.has(name)) things.set(name, make(tag, {}, marks));
@@ -120,29 +139,45 @@ const stage = (() => {
     const apart = (ticks) => {
       const far = (i, j) => Math.abs(toX(ticks[i][0]) - toX(ticks[j][0]));
       const need = (i, j) => (wide(ticks[i][1]) + wide(ticks[j][1])) / 2 + wide(" ");
-      const fits = ticks.map((_, i) => i + 1).filter((by) =>
-        ticks.every((_, i) => i % by || i < by || far(i, i - by) >= need(i, i - by)));
-      const by = fits.find((one) => (ticks.length - 1) % one === 0 && one <= 2 * fits[0]) ?? fits[0]; // with the last tick
+      const fits = ticks
+        .map((_, i) => i + 1)
+        .filter((by) =>
+          ticks.every((_, i) => i % by || i < by || far(i, i - by) >= need(i, i - by)),
+        );
+      const by =
+        fits.find((one) => (ticks.length - 1) % one === 0 && one <= 2 * fits[0]) ?? fits[0]; // with the last tick
       return ticks.filter((_, i) => i % by === 0);
     };
     /** The handle whose ring is here: of several the nearest, which another one may cover. */
     const under = ([a, b]) => {
       const far = ({ place: [p, q] }) => Math.hypot(p - a, q - b);
-      const shown = [...handles.values()].filter((one) => !one.grip.hasAttribute("hidden") && far(one) < RING);
+      const shown = [...handles.values()].filter(
+        (one) => !one.grip.hasAttribute("hidden") && far(one) < RING,
+      );
       return shown.sort((one, other) => far(one) - far(other))[0];
     };
 
     const self = {
-      svg, pixel, point,
-      axes: ({ x: xs = [], y: ys = [], xTitle = "", yTitle = "", format = (value) => String(value).replace("-", "\u2212") }) => {
+      svg,
+      pixel,
+      point,
+      axes: ({
+        x: xs = [],
+        y: ys = [],
+        xTitle = "",
+        yTitle = "",
+        format = (value) => String(value).replace("-", "\u2212"),
+      }) => {
         const named = apart(xs.map((v) => [v, format(v, "x")]).filter(([, words]) => words));
         const upright = xs.map((v) => "M" + round(toX(v)) + " " + top + "V" + (height - bottom));
         const level = ys.map((v) => "M" + left + " " + round(toY(v)) + "H" + (width - right));
-        const middle = (top + height - bottom) / 2, turn = "rotate(-90 11 " + middle + ")";
+        const middle = (top + height - bottom) / 2,
+          turn = "rotate(-90 11 " + middle + ")";
         const texts = [
           ...named.map(([v, words]) => [toX(v), height - bottom + 13, "middle", words]),
           ...ys.map((v) => [left - 5, toY(v) + 4, "end", format(v, "y")]),
-          [(left + width - right) / 2, height - 5, "middle", xTitle], [11, middle, "middle", yTitle, turn],
+          [(left + width - right) / 2, height - 5, "middle", xTitle],
+          [11, middle, "middle", yTitle, turn],
         ].filter(([, , , words]) => words);
         if (!grid.firstChild) make("path", {}, grid);
         write(grid.firstChild, { d: [...upright, ...level].join("") });
@@ -156,13 +191,21 @@ const stage = (() => {
       line: (name, points, look) => thing(name, "path", "line " + look, { d: path(points) }),
       area: (name, points, look) => thing(name, "path", "area " + look, { d: path(points) + "Z" }),
       dots: (name, points, look) =>
-        thing(name, "path", "dots " + look, { d: points.map((p) => step("M", pixel(p)) + "h0").join("") }),
+        thing(name, "path", "dots " + look, {
+          d: points.map((p) => step("M", pixel(p)) + "h0").join(""),
+        }),
       arrow: (name, from, to, look) => {
         const [[a, b], [c, d]] = [pixel(from), pixel(to)];
-        const angle = Math.atan2(d - b, c - a), length = Math.min(9, Math.hypot(c - a, d - b));
-        const barb = (turn) => [c - length * Math.cos(angle + turn), d - length * Math.sin(angle + turn)];
+        const angle = Math.atan2(d - b, c - a),
+          length = Math.min(9, Math.hypot(c - a, d - b));
+        const barb = (turn) => [
+          c - length * Math.cos(angle + turn),
+          d - length * Math.sin(angle + turn),
+        ];
         const head = step("M", barb(0.45)) + step("L", [c, d]) + step("L", barb(-0.45));
-        thing(name, "path", "line arrow " + look, { d: step("M", [a, b]) + step("L", [c, d]) + head });
+        thing(name, "path", "line arrow " + look, {
+          d: step("M", [a, b]) + step("L", [c, d]) + head,
+        });
       },
       text: (name, where, words, look) => {
         const [a, b] = pixel(where);
@@ -171,68 +214,129 @@ const stage = (() => {
       },
       rect: (name, one, other, look) => {
         const [[a, b], [c, d]] = [pixel(one), pixel(other)];
-        const box = { x: Math.min(a, c), y: Math.min(b, d), width: Math.abs(c - a), height: Math.abs(d - b) };
+        const box = {
+          x: Math.min(a, c),
+          y: Math.min(b, d),
+          width: Math.abs(c - a),
+          height: Math.abs(d - b),
+        };
         thing(name, "rect", "area " + look, box);
       },
       separate: (...names) => {
-        const size = parseFloat(getComputedStyle(svg).fontSize) || SIZE, taken = [];
-        names.map((name) => things.get(name)).filter((text) => text && !text.hasAttribute("hidden")).forEach((text) => {
-          const [x, y] = ["x", "y"].map((at) => Number(text.getAttribute(at)));
-          const long = 1.1 * wide(text.textContent) * size / SIZE; // bold
-          const left = x - long * (text.matches(".end") ? 1 : text.matches(".middle") ? 0.5 : 0);
-          const apart = ([from, to, other], at) => left > to || left + long < from || Math.abs(at - other) >= size;
-          const free = (at) => taken.every((one) => apart(one, at));
-          const line = [0, 1, -1, 2, -2, 3, -3, 4, -4].map((steps) => y + steps * size / 2).find(free) ?? y;
-          taken.push([left, left + long, line]);
-          write(text, { y: round(line) });
-        });
+        const size = parseFloat(getComputedStyle(svg).fontSize) || SIZE,
+          taken = [];
+        names
+          .map((name) => things.get(name))
+          .filter((text) => text && !text.hasAttribute("hidden"))
+          .forEach((text) => {
+            const [x, y] = ["x", "y"].map((at) => Number(text.getAttribute(at)));
+            const long = (1.1 * wide(text.textContent) * size) / SIZE; // bold
+            const left = x - long * (text.matches(".end") ? 1 : text.matches(".middle") ? 0.5 : 0);
+            const apart = ([from, to, other], at) =>
+              left > to || left + long < from || Math.abs(at - other) >= size;
+            const free = (at) => taken.every((one) => apart(one, at));
+            const line =
+              [0, 1, -1, 2, -2, 3, -3, 4, -4].map((steps) => y + (steps * size) / 2).find(free) ??
+              y;
+            taken.push([left, left + long, line]);
+            write(text, { y: round(line) });
+          });
       },
-      hide: (name, whether = true) => things.has(name) && things.get(name).toggleAttribute("hidden", whether),
+      hide: (name, whether = true) =>
+        things.has(name) && things.get(name).toggleAttribute("hidden", whether),
       resize: (limits) => ({ x = x, y = y } = limits),
       handle: (name, { label: words, color, axis, share = 0.5, bar, drag, ...keys }) => {
-        const grip = make("g", { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words }, grips);
-        const tall = height - top - bottom, long = width - left - right, rest = 1 - share;
+        const grip = make(
+          "g",
+          { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words },
+          grips,
+        );
+        const tall = height - top - bottom,
+          long = width - left - right,
+          rest = 1 - share;
         const [down, back] = [share * tall, share * long];
-        const across = { x: "M0 " + -rest * tall + "V" + down, y: "M" + -back + " 0H" + rest * long }[axis];
+        const across = {
+          x: "M0 " + -rest * tall + "V" + down,
+          y: "M" + -back + " 0H" + rest * long,
+        }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
         const pitch = toX(1) - toX(0); // of bars
-        if (bar) make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
+        if (bar)
+          make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
         else make("path", { class: "hold", d: "M0 0h0" }, grip);
         make("circle", { class: "hit", r: bar ? pitch / 2 - 1 : 13 }, grip);
         make("circle", { class: "knob", r: RING }, grip);
         const middle = [left + share * long, height - bottom - share * tall];
-        const handle = { grip, axis, middle, place: [0, 0], drag, hold: bar && grip.querySelector(".hold") };
+        const handle = {
+          grip,
+          axis,
+          middle,
+          place: [0, 0],
+          drag,
+          hold: bar && grip.querySelector(".hold"),
+        };
         handles.set(name, handle);
         let held = handle;
-        follow(grip, at, ([a, b], [da, db]) => held.drag(inside([a + da, b + db])), (event) => {
-          const [a, b] = at(event);
-          held = under([a, b]) || handle;
-          held.grip.focus({ preventScroll: true });
-          return [held.place[0] - a, held.place[1] - b];
-        });
+        follow(
+          grip,
+          at,
+          ([a, b], [da, db]) => held.drag(inside([a + da, b + db])),
+          (event) => {
+            const [a, b] = at(event);
+            held = under([a, b]) || handle;
+            held.grip.focus({ preventScroll: true });
+            return [held.place[0] - a, held.place[1] - b];
+          },
+        );
         grip.addEventListener("keydown", (event) => onKey(event, keys));
       },
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
-        const [a, b] = pixel(where), { axis, middle } = handle;
+        const [a, b] = pixel(where),
+          { axis, middle } = handle;
         const place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
         handle.place = place.map((at, i) => clamp(at, 0, [width, height][i])); // in sight, to be picked up again
-        const said = { "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": text };
-        if (handle.hold) write(handle.hold, { height: round(Math.max(44, height - bottom - b + 22)) });
-        write(handle.grip, { transform: "translate(" + handle.place.map(round).join(" ") + ")", ...said });
+        const said = {
+          "aria-valuenow": value,
+          "aria-valuemin": min,
+          "aria-valuemax": max,
+          "aria-valuetext": text,
+        };
+        if (handle.hold)
+          write(handle.hold, { height: round(Math.max(44, height - bottom - b + 22)) });
+        write(handle.grip, {
+          transform: "translate(" + handle.place.map(round).join(" ") + ")",
+          ...said,
+        });
       },
       snap: (where, places) => {
-        const [a, b] = pixel(where), near = 3 * width / (svg.clientWidth || width);
-        return places.find((place) => Math.hypot(pixel(place)[0] - a, pixel(place)[1] - b) <= near) || where;
+        const [a, b] = pixel(where),
+          near = (3 * width) / (svg.clientWidth || width);
+        return (
+          places.find((place) => Math.hypot(pixel(place)[0] - a, pixel(place)[1] - b) <= near) ||
+          where
+        );
       },
       grab: (name) => {
         const { grip, drag } = handles.get(name);
         svg.classList.add("grab");
-        follow(svg, at, (where) => drag(inside(where)), () => grip.focus({ preventScroll: true }), true);
+        follow(
+          svg,
+          at,
+          (where) => drag(inside(where)),
+          () => grip.focus({ preventScroll: true }),
+          true,
+        );
       },
       paint: (drag) => {
         svg.classList.add("paint");
-        follow(svg, at, (where) => drag(inside(where)), () => null, true);
+        follow(
+          svg,
+          at,
+          (where) => drag(inside(where)),
+          () => null,
+          true,
+        );
       },
     };
     return self;

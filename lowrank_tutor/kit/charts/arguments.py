@@ -18,9 +18,13 @@ def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Flo
     """Return finite real numbers of this shape, None being any length but zero; with ``gaps``, some may be NaN."""
     array = as_float_array(value, name).astype(np.float64)
     fits = array.ndim == len(shape) and array.size > 0
-    if not fits or any(have != want for have, want in zip(array.shape, shape, strict=True) if want is not None):
+    if not fits or any(
+        have != want for have, want in zip(array.shape, shape, strict=True) if want is not None
+    ):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"{name} must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}")
+        raise ValueError(
+            f"{name} must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}"
+        )
     gap = np.isnan(array) if gaps and not np.isnan(array).all() else False
     if (wrong := array[~np.isfinite(array) & ~np.array(gap)]).size:
         raise ValueError(f"{name} must be finite, got {wrong[0]}")
@@ -31,7 +35,10 @@ def named(name: str, value: Any, *shape: int | None, gaps: bool = False) -> dict
     """Return finite numbers by name, each of this shape."""
     if not isinstance(value, Mapping) or not value:
         raise TypeError(f"{name} must be a dict with at least one name, got {_show(value)}")
-    return {one: finite(f"{name}[{one!r}]", numbers, *shape, gaps=gaps) for one, numbers in value.items()}
+    return {
+        one: finite(f"{name}[{one!r}]", numbers, *shape, gaps=gaps)
+        for one, numbers in value.items()
+    }
 
 
 def number(name: str, value: Any, low: float, high: float) -> float:
@@ -52,7 +59,9 @@ def point(name: str, value: Any, reach: float) -> Floats:
     """Return two coordinates, neither of which is farther from zero than ``reach``."""
     array = as_float_array(value, name).astype(np.float64)
     if array.shape != (2,) or not (np.abs(array) <= reach).all():
-        raise ValueError(f"{name} must be two numbers from {-reach:g} to {reach:g}, got {_show(value)}")
+        raise ValueError(
+            f"{name} must be two numbers from {-reach:g} to {reach:g}, got {_show(value)}"
+        )
     return array
 
 

@@ -41,19 +41,24 @@ def curves(
 ) -> Figure:
     """Plot named lines over one axis, with a point on each where a slider stands.
 
-    ``lines`` maps a name to ordinates (number,) over the abscissas ``x`` (number,), which increase; NaN leaves a gap.
-    Points stand at ``at``, one of the abscissas; one beyond the axes is an arrow at their edge. ``scale`` is "linear"
-    or "log" for each axis. Give ``xlim`` and ``ylim`` where a slider must not move the ends of the axes. ``looks`` are
-    a color and dashes for each line; dashes "o" and "x" are points.
+    ``lines`` maps a name to ordinates (number,) over the abscissas ``x`` (number,), which increase;
+    NaN leaves a gap. Points stand at ``at``, one of the abscissas; one beyond the axes is an arrow
+    at their edge. ``scale`` is "linear" or "log" for each axis. Give ``xlim`` and ``ylim`` where a
+    slider must not move the ends of the axes. ``looks`` are a color and dashes for each line;
+    dashes "o" and "x" are points.
     """
     x = finite("x", x, None)
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None:
-        ax.axvline(at, color=GRAY, linewidth=0.8, linestyle=":")  # also where a point lies outside the axes
+        ax.axvline(
+            at, color=GRAY, linewidth=0.8, linestyle=":"
+        )  # also where a point lies outside the axes
     heights = _draw_lines(ax, x, lines, looks, marker="o" if len(x) < 10 else "")
     ax.set(xlabel=xlabel, title=title, xscale=scale[0], yscale=scale[1], xlim=xlim, ylim=ylim)
     if scale[0] == "log" and len(x) <= 12:
-        skip = -(-len(x) // (round(fig.get_figwidth()) + 2))  # a tick at each abscissa, a number where there is room
+        skip = -(
+            -len(x) // (round(fig.get_figwidth()) + 2)
+        )  # a tick at each abscissa, a number where there is room
         ax.set_xticks(x, [f"{value:,g}" if i % skip == 0 else "" for i, value in enumerate(x)])
         ax.minorticks_off()
     elif scale[0] == "linear" and len(x) <= 12 and (x == x.round()).all():
@@ -77,8 +82,9 @@ def bars(
 ) -> Figure:
     """Show one number of each of several things as a horizontal bar, with the number behind it to some ``decimals``.
 
-    ``means`` maps a name to its number, and ``spreads`` the same names to half the length of an interval around it.
-    ``colors`` maps names of bars to the color that each has instead of ``color``.
+    ``means`` maps a name to its number, and ``spreads`` the same names to half the length of an
+    interval around it. ``colors`` maps names of bars to the color that each has instead of
+    ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
     left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches
@@ -93,7 +99,9 @@ def bars(
     ax.set_yticks(range(len(means)), list(means))
     number = 0.15 + 0.075 * len(f"{farthest:.{decimals}f}")  # inches
     across = WIDTH - left - right
-    ax.set(xlim=(0, farthest * across / (across - number)), ylim=(len(means) - 0.4, -0.6), xticks=[])
+    ax.set(
+        xlim=(0, farthest * across / (across - number)), ylim=(len(means) - 0.4, -0.6), xticks=[]
+    )
     ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
     ax.tick_params(length=0)
     ax.grid(False)
@@ -114,15 +122,18 @@ def by_name(
 ) -> Figure:
     """Plot lines over places that have names instead of numbers; each line is named at its end.
 
-    ``lines`` maps a name to the heights (len(names),) of a line, from left to right, and ``spreads``, for the lines
-    that have one, to half the length of an interval around each. ``looks`` is as in `curves`.
+    ``lines`` maps a name to the heights (len(names),) of a line, from left to right, and
+    ``spreads``, for the lines that have one, to half the length of an interval around each.
+    ``looks`` is as in `curves`.
     """
     intervals = named("spreads", spreads, len(names)) if spreads else {}
     fig, ax = panel(height=2.9)
     _draw_lines(ax, np.arange(len(names)), lines, looks, marker="o", markersize=5)
     for line in list(ax.lines):
         half = intervals.get(str(line.get_label()))
-        ax.errorbar(line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3)
+        ax.errorbar(
+            line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3
+        )
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
     label_lines(ax)
@@ -141,35 +152,61 @@ def arrow(
 ) -> None:
     """Draw an arrow in the plane from ``start`` to ``tip``, both (2,), with its name at its tip.
 
-    The name stands ``place`` points from the tip. ``look`` is what else matplotlib shall know, such as ``lw``.
+    The name stands ``place`` points from the tip. ``look`` is what else matplotlib shall know, such
+    as ``lw``.
     """
     tip, start = finite("tip", tip, 2), finite("start", start, 2)
     style = {"arrowstyle": "-|>", "color": color, "lw": 2, "shrinkA": 0, "shrinkB": 0, **look}
     ax.annotate("", tuple(tip), tuple(start), arrowprops=style)
     side = "left" if place[0] > 0 else "right" if place[0] < 0 else "center"
-    word = ax.annotate(name, tuple(tip), xytext=place, textcoords="offset points", color=color, fontsize=12, ha=side)
-    word.set(va="bottom" if place[1] >= 0 else "top", path_effects=[withStroke(linewidth=3, foreground="white")])
+    word = ax.annotate(
+        name,
+        tuple(tip),
+        xytext=place,
+        textcoords="offset points",
+        color=color,
+        fontsize=12,
+        ha=side,
+    )
+    word.set(
+        va="bottom" if place[1] >= 0 else "top",
+        path_effects=[withStroke(linewidth=3, foreground="white")],
+    )
 
 
 def label_lines(ax: Axes) -> Axes:
     """Write the name of each line where it ends, narrow the axes until the names fit, and return the axes.
 
-    The axes are made by :func:`panel`; a line is named by its label. Call it last: names stay where the limits and
-    scales of the axes have put them. Those that would meet are moved apart, in the order of their lines.
+    The axes are made by :func:`panel`; a line is named by its label. Call it last: names stay where
+    the limits and scales of the axes have put them. Those that would meet are moved apart, in the
+    order of their lines.
     """
     fig: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
-    look: dict[str, Any] = {"va": "center", "fontsize": 9, "linespacing": 1.05, "annotation_clip": False, "zorder": 5}
-    look |= {"textcoords": "offset points", "path_effects": [withStroke(linewidth=2.5, foreground="white")]}
+    look: dict[str, Any] = {
+        "va": "center",
+        "fontsize": 9,
+        "linespacing": 1.05,
+        "annotation_clip": False,
+        "zorder": 5,
+    }
+    look |= {
+        "textcoords": "offset points",
+        "path_effects": [withStroke(linewidth=2.5, foreground="white")],
+    }
     words: list[Any] = []
     for line in lines:
         name = str(line.get_label())
         name = name if "\n" in name else textwrap.fill(name, WRAP, break_long_words=False)
-        color = MUTED if line.get_color() == GRAY else line.get_color()  # words need more contrast than lines
+        color = (
+            MUTED if line.get_color() == GRAY else line.get_color()
+        )  # words need more contrast than lines
         words.append(ax.annotate(name, (0.5, 0.5), (0, 0), "axes fraction", color=color, **look))
     if not words:
         return ax
-    wide, high = np.transpose([word.get_window_extent().size for word in words]) * 72 / fig.dpi  # points
+    wide, high = (
+        np.transpose([word.get_window_extent().size for word in words]) * 72 / fig.dpi
+    )  # points
     box, right = ax.get_position(), 1 - (wide.max() + APART + 3) / (72 * fig.get_figwidth())
     ax.set_position((box.x0, box.y0, min(box.x1, right) - box.x0, box.height))
     ends = np.array([_end(ax, line) for line in lines]) * 72 / fig.dpi
@@ -180,7 +217,10 @@ def label_lines(ax: Axes) -> Axes:
     for column in np.split(along, np.flatnonzero(np.diff(ends[along, 0]) > wide.max() + APART) + 1):
         here = [i for i in up if i in column]
         for i, height in zip(here, _apart(ends[here, 1], high[here] + 3, low, top), strict=True):
-            words[i].xy, words[i].xycoords = ax.transData.inverted().transform(ends[i] * fig.dpi / 72), "data"
+            words[i].xy, words[i].xycoords = (
+                ax.transData.inverted().transform(ends[i] * fig.dpi / 72),
+                "data",
+            )
             words[i].xyann = (APART, height - ends[i, 1])
     return ax
 
@@ -191,7 +231,9 @@ def _end(ax: Axes, line: Any) -> tuple[float, float]:
     seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (x <= ax.bbox.x1 + 1))
     last = seen[-1] if seen.size else -1
     at_edge = x[last] > ax.bbox.x1 - 0.08 * ax.bbox.width  # where names stand in one column
-    return float(ax.bbox.x1 if at_edge else x[last]), float(np.clip(y[last], ax.bbox.y0, ax.bbox.y1))
+    return float(ax.bbox.x1 if at_edge else x[last]), float(
+        np.clip(y[last], ax.bbox.y0, ax.bbox.y1)
+    )
 
 
 def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -199,22 +241,33 @@ def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> n
     steps = np.append(0, np.cumsum(sizes[:-1] + sizes[1:]) / 2)
     wanted, number = heights - steps, range(len(heights))
     # The nearest rising sequence (isotonic regression, by its formula of minima and maxima).
-    rising = [max(min(wanted[i : k + 1].mean() for k in number[j:]) for i in number[: j + 1]) for j in number]
+    rising = [
+        max(min(wanted[i : k + 1].mean() for k in number[j:]) for i in number[: j + 1])
+        for j in number
+    ]
     lowest, highest = low + sizes[0] / 2, high - sizes[-1] / 2 - steps[-1]
     moved: np.ndarray = np.clip(rising, lowest, max(lowest, highest)) + steps
     return moved
 
 
-def _draw_lines(ax: Axes, x: Any, lines: Mapping[str, ArrayLike], looks: Any, **style: Any) -> list[np.ndarray]:
+def _draw_lines(
+    ax: Axes, x: Any, lines: Mapping[str, ArrayLike], looks: Any, **style: Any
+) -> list[np.ndarray]:
     """Draw named lines, each in its own color and dashes or as points, and return their heights; NaN leaves a gap."""
     heights = named("lines", lines, len(x), gaps=True)
     for (name, y), (color, dashes) in zip(heights.items(), cycle(looks), strict=False):
-        look = {**style, "marker": dashes, "linestyle": ""} if dashes in ("o", "x") else {**style, "linestyle": dashes}
+        look = (
+            {**style, "marker": dashes, "linestyle": ""}
+            if dashes in ("o", "x")
+            else {**style, "linestyle": dashes}
+        )
         ax.plot(x, y, color=color, label=name, **look)
     return list(heights.values())
 
 
-def _draw_points(ax: Axes, here: np.ndarray, heights: Sequence[np.ndarray], at: float, looks: Any) -> None:
+def _draw_points(
+    ax: Axes, here: np.ndarray, heights: Sequence[np.ndarray], at: float, looks: Any
+) -> None:
     """Mark the slider's position on each line; a point beyond the axes becomes an arrow at their edge."""
     if not here.any():
         raise ValueError(f"at must be one of the abscissas x, got {at}")
@@ -222,4 +275,6 @@ def _draw_points(ax: Axes, here: np.ndarray, heights: Sequence[np.ndarray], at: 
     for y, (color, _) in zip(heights, cycle(looks), strict=False):
         (value,) = y[here]
         mark = "^" if value > high else "v" if value < low else "o"
-        ax.plot(at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4)
+        ax.plot(
+            at, np.clip(value, low, high), mark, color=color, markersize=7, clip_on=False, zorder=4
+        )

@@ -40,11 +40,14 @@ Grid = tuple[str, ArrayLike, Sequence[str], Sequence[str]]
 
 
 @styled
-def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 0.03, **look: Any) -> Figure:
+def picture(
+    image: ArrayLike, title: str, *, width: float = 2.2, below: float = 0.03, **look: Any
+) -> Figure:
     """Show a matrix (m, n) as a picture, over the whole ``width`` of a figure, in inches.
 
-    In black and white it is a photograph, which a dark page leaves as it is; with a ``cmap`` it is line art. ``below``
-    are inches for an axis label, and ``look`` is what matplotlib's ``imshow`` takes.
+    In black and white it is a photograph, which a dark page leaves as it is; with a ``cmap`` it is
+    line art. ``below`` are inches for an axis label, and ``look`` is what matplotlib's ``imshow``
+    takes.
     """
     image = finite("image", image, None, None)
     rows, columns = image.shape
@@ -58,12 +61,18 @@ def picture(image: ArrayLike, title: str, *, width: float = 2.2, below: float = 
 
 
 def draw_row(
-    ax: Axes, images: ArrayLike, corner: tuple[float, float], side: float, *, title: str = "", **look: Any
+    ax: Axes,
+    images: ArrayLike,
+    corner: tuple[float, float],
+    side: float,
+    *,
+    title: str = "",
+    **look: Any,
 ) -> None:
     """Draw images (number, 64) of 8 x 8 pixels side by side on a :func:`sheet`, a pixel that is NaN in orange.
 
-    The first has its upper left ``corner`` there, and ``side`` inches on begins the next. The title stands above.
-    ``look`` is what matplotlib's ``imshow`` takes.
+    The first has its upper left ``corner`` there, and ``side`` inches on begins the next. The title
+    stands above. ``look`` is what matplotlib's ``imshow`` takes.
     """
     images = finite("images", images, None, 64, gaps=True)
     left, top = corner
@@ -79,7 +88,8 @@ def draw_row(
 def equation(*parts: ArrayLike | str) -> Figure:
     """Draw matrices with their entries and the signs between them, such as ``equation(a, "=", c, "@", f)``.
 
-    ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for nine columns.
+    ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for
+    nine columns.
     """
     drawn = [p if isinstance(p, str) else finite("parts", p, None, None) for p in parts]
     shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else p.shape for p in drawn]
@@ -105,7 +115,9 @@ def equation(*parts: ArrayLike | str) -> Figure:
     return fig
 
 
-def _write_entries(ax: Axes, table: np.ndarray, spell: Callable[[float], str], *, dark: float) -> None:
+def _write_entries(
+    ax: Axes, table: np.ndarray, spell: Callable[[float], str], *, dark: float
+) -> None:
     """Write each entry into its cell, in white where the cell is dark."""
     for (i, j), entry in np.ndenumerate(table):
         color = "white" if entry > dark else "black"
@@ -122,9 +134,10 @@ def word_maps(
 ) -> Panels:
     """Show tables (n, n) that have the same n words on both axes, side by side.
 
-    ``maps`` maps a title to a table without negative entries: a row for each word that looks, a column for each looked
-    at. White is zero, and the darkest is the largest entry of each table. Entries are written into the picture with
-    some ``decimals``. ``axes`` say what the word of a row does, and the word of a column.
+    ``maps`` maps a title to a table without negative entries: a row for each word that looks, a
+    column for each looked at. White is zero, and the darkest is the largest entry of each table.
+    Entries are written into the picture with some ``decimals``. ``axes`` say what the word of a row
+    does, and the word of a column.
     """
     maps = named("maps", maps, len(words), len(words))
     longest = max(map(len, words))
@@ -133,7 +146,9 @@ def word_maps(
     upright = len(words) > 8 or longest > 6  # or words at the edge would be cut
     drawn = []
     for title, table in maps.items():
-        fig, ax = panel(beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below)
+        fig, ax = panel(
+            beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below
+        )
         highest = float(table.max())
         ax.imshow(table, cmap=WEIGHTS, vmin=0, vmax=highest, interpolation="nearest")
         ax.set_xticks(range(len(words)), words, rotation=90 if upright else 45, ha="center")
@@ -157,10 +172,10 @@ def grids(
 ) -> Figure:
     """Show tables side by side, dark where an entry is large, on one scale from 0 to the largest entry of all.
 
-    Each of ``parts`` is a title, entries (m, n) of at least 0, and words for the m rows and the n columns. Only the
-    first shows the words of its rows. Lines stand before the columns ``borders`` of the last table, such as where a
-    window begins, and ``notes`` at the right of its rows. The columns ``hidden`` are hatched. If ``written``, entries
-    other than 0 are written out.
+    Each of ``parts`` is a title, entries (m, n) of at least 0, and words for the m rows and the n
+    columns. Only the first shows the words of its rows. Lines stand before the columns ``borders``
+    of the last table, such as where a window begins, and ``notes`` at the right of its rows. The
+    columns ``hidden`` are hatched. If ``written``, entries other than 0 are written out.
     """
     entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     left = start = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches
@@ -173,7 +188,12 @@ def grids(
     highest = max(float(each.max()) for each in entries)
     for (title, _, row_words, column_words), each in zip(parts, entries, strict=True):
         rows, columns = each.shape
-        place = (start / WIDTH, 1 - (above + unit * rows) / height, unit * columns / WIDTH, unit * rows / height)
+        place = (
+            start / WIDTH,
+            1 - (above + unit * rows) / height,
+            unit * columns / WIDTH,
+            unit * rows / height,
+        )
         ax = fig.add_axes(place)
         ax.imshow(each, cmap=WEIGHTS, vmin=0, vmax=highest, aspect="auto")
         ax.grid(visible=False)
@@ -187,9 +207,18 @@ def grids(
         ax.set_xticks(range(columns), column_words, rotation=90)
         ax.set_yticks(range(rows), row_words if start == left else [""] * rows)
         for column in hidden:
-            ax.add_patch(Rectangle((column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=GRAY, lw=0))
+            ax.add_patch(
+                Rectangle(
+                    (column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=GRAY, lw=0
+                )
+            )
         if written:
-            _write_entries(ax, each, lambda entry: f"{entry:.2f}".lstrip("0") if entry else "", dark=LEGIBLE * highest)
+            _write_entries(
+                ax,
+                each,
+                lambda entry: f"{entry:.2f}".lstrip("0") if entry else "",
+                dark=LEGIBLE * highest,
+            )
         start += unit * columns + gap
     for border in borders:
         ax.axvline(border - 0.5, color=ORANGE, linewidth=2)
@@ -202,13 +231,15 @@ def grids(
 def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] = ()) -> Figure:
     """Draw matrices as rectangles, all to one scale, with the signs between them.
 
-    ``lines`` maps a heading to the boxes and signs of its line. A box is a name, and for its height and its width a
-    letter and how long that side is. Those whose names are ``marked`` are what a method brings in, and teal.
+    ``lines`` maps a heading to the boxes and signs of its line. A box is a name, and for its height
+    and its width a letter and how long that side is. Those whose names are ``marked`` are what a
+    method brings in, and teal.
     """
     margin, head, foot = 0.25, 0.5, 0.12  # inches
     shapes = [[part for part in line if not isinstance(part, str)] for line in lines.values()]
     scale = min(
-        (WIDTH - 2 * margin - ROOM * (len(each) - 1)) / sum(wide for _, _, (_, wide) in each) for each in shapes
+        (WIDTH - 2 * margin - ROOM * (len(each) - 1)) / sum(wide for _, _, (_, wide) in each)
+        for each in shapes
     )
     tallest = [scale * max(high for _, (_, high), _ in each) for each in shapes]
     fig, ax = sheet(WIDTH, sum(tallest) + len(lines) * (head + foot))
@@ -227,7 +258,9 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
             width, height = scale * wide, scale * high
             face = (TEAL, 0.22) if name in marked else (INK, 0.08)
             corner = (x, middle - height / 2)
-            ax.add_patch(Rectangle(corner, width, height, facecolor=face, edgecolor=face[0], lw=1.2))
+            ax.add_patch(
+                Rectangle(corner, width, height, facecolor=face, edgecolor=face[0], lw=1.2)
+            )
             ax.text(x + width / 2, middle, name, ha="center", va="center")
             ax.text(x + width / 2, middle + height / 2 + 0.03, columns, ha="center", va="bottom")
             ax.text(x - 0.04, middle, rows, ha="right", va="center")

@@ -1,7 +1,8 @@
 """Give every figure the same colors, sizes and style, without changing anybody's settings.
 
-Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 328 of them, so that on a figure of
-4.5 inches a point is a pixel, and type of 9 points is 9 pixels high. A wider picture is split into :class:`Panels`.
+Sizes are chosen for the narrowest screen. A phone of 360 pixels gives a figure 328 of them, so that
+on a figure of 4.5 inches a point is a pixel, and type of 9 points is 9 pixels high. A wider picture
+is split into :class:`Panels`.
 """
 
 from __future__ import annotations
@@ -24,22 +25,26 @@ from lowrank_tutor.kit.palette import COLORS, SURFACES
 
 P = ParamSpec("P")
 
-# One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1, for words are
-# written in them. Lines differ in more than color.
+# One color, one idea (palette.py): against white each is at least 3 : 1, and all but gray 4.5 : 1,
+# for words are written in them. Lines differ in more than color.
 TEAL, ORANGE, VIOLET, GRAY, GREEN = (color.light for color in COLORS.values())
 INK, MUTED = SURFACES["ink"].light, SURFACES["muted"].light
 HIDDEN = COLORS["orange"].either
-# The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and other dashes.
+# The method, a second one, a baseline, what is exact; a fifth line has the color of the first, and
+# other dashes.
 LINES = ((TEAL, "-"), (VIOLET, "--"), (GRAY, "-."), (INK, ":"), (TEAL, (0, (6, 1, 1, 1, 1, 1))))
 CYCLE = cycler(color=[color for color, _ in LINES], linestyle=[dashes for _, dashes in LINES])
 STYLE: Any = ["lowrank_tutor.kit.charts.lowrank", {"axes.prop_cycle": CYCLE}]
-# Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries of both signs, with
-# equal limits on either side of zero; and weights or other entries that are not negative, from zero on.
+# Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries
+# of both signs, with equal limits on either side of zero; and weights or other entries that are not
+# negative, from zero on.
 SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
 WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
-PAGE_DPI = 208  # on a page an inch is shown on 104 pixels (site/mend.py): twice as many for sharp screens
+PAGE_DPI = (
+    208  # on a page an inch is shown on 104 pixels (site/mend.py): twice as many for sharp screens
+)
 PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
 
@@ -64,8 +69,12 @@ class Panels(tuple[Figure, ...]):
 
 
 def _as_img(figure: Figure) -> str:
-    words = html.escape("; ".join(title for ax in figure.axes if (title := ax.get_title(loc="left"))))
-    return f'<img alt="{words}" src="data:image/png;base64,{png(pixels(figure, round(figure.dpi)))}">'
+    words = html.escape(
+        "; ".join(title for ax in figure.axes if (title := ax.get_title(loc="left")))
+    )
+    return (
+        f'<img alt="{words}" src="data:image/png;base64,{png(pixels(figure, round(figure.dpi)))}">'
+    )
 
 
 F = TypeVar("F", bound=Figure | tuple[Figure, ...])
@@ -85,7 +94,9 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
                 drawn = draw(*args, **kwargs)
             finally:
                 for number in set(plt.get_fignums()) - others:
-                    plt.close(number)  # which gives a figure back the resolution that it was made with, so first
+                    plt.close(
+                        number
+                    )  # which gives a figure back the resolution that it was made with, so first
         if page_is_built():
             for figure in (drawn,) if isinstance(drawn, Figure) else drawn:
                 figure.set_dpi(PAGE_DPI)
@@ -97,8 +108,8 @@ def styled(draw: Callable[P, F]) -> Callable[P, F]:
 def photograph(figure: Figure) -> Figure:
     """Mark a figure as a photograph, so that a dark page does not invert it, and return it.
 
-    So is a picture whose caption speaks of light and dark. All others are line art. A page knows a photograph by its
-    paper, which is transparent.
+    So is a picture whose caption speaks of light and dark. All others are line art. A page knows a
+    photograph by its paper, which is transparent.
     """
     figure.set_gid(PHOTOGRAPH)
     figure.patch.set_alpha(0)  # its paper is that of the page, so its words must be legible on both
@@ -118,8 +129,9 @@ def panel(
 ) -> tuple[Figure, Axes]:
     """Make a figure with one pair of axes whose place does not depend on what is drawn in them.
 
-    All arguments are inches; ``left`` to ``bottom`` lie between the axes and the edges of the figure. Up to 4.5 wide,
-    type of 9 points can be read on a phone; panels side by side have up to 6.3 together.
+    All arguments are inches; ``left`` to ``bottom`` lie between the axes and the edges of the
+    figure. Up to 4.5 wide, type of 9 points can be read on a phone; panels side by side have up to
+    6.3 together.
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     across, up = (width - left - right) / width, (height - top - bottom) / height

@@ -18,16 +18,28 @@ const drawFirst = ({ figure, place, data, move, tell }) => {
   place.append(controls.element("p", { class: "eyebrow" }, words.eyebrow));
   const asking = controls.element("p", { tabindex: -1, class: "question" }, question);
   place.append(asking);
-  const own = predictions.ways[kind](controls.box(place), controls.box(place, "single"), data, commit);
+  const own = predictions.ways[kind](
+    controls.box(place),
+    controls.box(place, "single"),
+    data,
+    commit,
+  );
   const buttons = controls.box(place, "instrument-buttons asked");
   if (kind !== "choice") controls.button(buttons, words.commit, commit).className = "primary"; // there each answer is a button
   controls.button(buttons, words.show, () => answered({ shown: true }));
 
   const sentence = () => {
-    const { guess, shown } = state, { sentences } = words;
+    const { guess, shown } = state,
+      { sentences } = words;
     if (!shown) return words.first;
-    return guess === null ? fill(sentences.shown, { truth: answer })
-      : fill(sentences[own.said(guess)], { guess: own.write(guess), truth: answer, gap: own.far(own.gap(guess)), why: data.replies[guess] ?? "" });
+    return guess === null
+      ? fill(sentences.shown, { truth: answer })
+      : fill(sentences[own.said(guess)], {
+          guess: own.write(guess),
+          truth: answer,
+          gap: own.far(own.gap(guess)),
+          why: data.replies[guess] ?? "",
+        });
   };
 
   return {
@@ -46,7 +58,8 @@ const drawFirst = ({ figure, place, data, move, tell }) => {
       const detail = { you, answer: state.shown && kind !== "curve" ? answer : "" }; // that of a curve is too long
       figure.dispatchEvent(new CustomEvent("guess", { bubbles: true, detail }));
     },
-    numbers: () => (state.guess === null ? {} : { gap: own.gap(state.guess), grade: own.grade(state.guess) }),
+    numbers: () =>
+      state.guess === null ? {} : { gap: own.gap(state.guess), grade: own.grade(state.guess) },
     table: () => ({ truth, ...(kind === "curve" ? { x } : {}) }),
     values: () => ({ words: sentence() }),
     clear: () => own.clear(),

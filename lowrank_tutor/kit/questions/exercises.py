@@ -15,7 +15,14 @@ import numpy as np
 from lowrank_tutor._checks import _show, check_integer, check_real
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.environment import somebody_is_there
-from lowrank_tutor.kit.questions.judge import ANOTHER_ORDER, COUNTED, MISSING, Answer, Number, Question
+from lowrank_tutor.kit.questions.judge import (
+    ANOTHER_ORDER,
+    COUNTED,
+    MISSING,
+    Answer,
+    Number,
+    Question,
+)
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -48,8 +55,8 @@ def register(
     Parameters
     ----------
     name : str
-        Lower-case words joined by hyphens, such as ``"ex-my-flux"``. A later registration replaces an earlier one, so
-        that a cell can be run again.
+        Lower-case words joined by hyphens, such as ``"ex-my-flux"``. A later registration replaces
+        an earlier one, so that a cell can be run again.
     ask : str, or sequence of str
         A name for each number that is asked for, nine at most.
     right : number, or array_like of numbers
@@ -57,8 +64,8 @@ def register(
     otherwise : str
         The hint for any wrong answer that has none of its own.
     hints : mapping, optional
-        Hints for certain wrong answers: ``{0.5: "That is half of it."}``; a tuple where several numbers are asked for.
-        The nearest of them counts; none may be near enough to be right.
+        Hints for certain wrong answers: ``{0.5: "That is half of it."}``; a tuple where several
+        numbers are asked for. The nearest of them counts; none may be near enough to be right.
     within : float
         The relative tolerance: ``0.01`` for 1%. By default ``digits`` count.
     digits : int
@@ -66,8 +73,9 @@ def register(
     note : str
         A sentence below the fields of the page, such as how the numbers may be written.
     direction : bool
-        Whether the numbers are the entries of one vector, judged as a whole. A hint then serves every multiple of its
-        wrong answer, and that for twice the right one says how long the vector should be.
+        Whether the numbers are the entries of one vector, judged as a whole. A hint then serves
+        every multiple of its wrong answer, and that for twice the right one says how long the
+        vector should be.
 
     Examples
     --------
@@ -95,14 +103,20 @@ def register(
     )
     if (wrong := question.unreachable()) is not None:
         rule = "be answers that are refused, each apart from the others"
-        raise ValueError(f"hints must {rule}, got {wrong!r}, which is taken for the right one or for another of them")
+        raise ValueError(
+            f"hints must {rule}, got {wrong!r}, which is taken for the right one or for another of them"
+        )
     QUESTIONS[name] = question
 
 
 def _answer(argument: str, value: ArrayLike, count: int) -> Answer:
-    numbers = tuple(number for number in real_numbers(argument, value) if number is not None)  # dots are no answer
+    numbers = tuple(
+        number for number in real_numbers(argument, value) if number is not None
+    )  # dots are no answer
     if len(numbers) != count:
-        raise ValueError(f"{argument} must have a number for each name in ask, {count}, got {_show(value)}")
+        raise ValueError(
+            f"{argument} must have a number for each name in ask, {count}, got {_show(value)}"
+        )
     return numbers
 
 
@@ -111,8 +125,15 @@ def real_numbers(argument: str, value: ArrayLike | EllipsisType) -> tuple[float 
     try:
         entries = np.asarray(value, dtype=object).ravel()
         numbers = tuple(None if entry is ... else _real(entry) for entry in entries)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # RuntimeError: tensors that NumPy cannot read
-        raise TypeError(f"{argument} must be a finite number or a list of them, got {_show(value)}") from None
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RuntimeError,
+    ):  # RuntimeError: tensors that NumPy cannot read
+        raise TypeError(
+            f"{argument} must be a finite number or a list of them, got {_show(value)}"
+        ) from None
     if not all(number is None or isfinite(number) for number in numbers):
         raise ValueError(f"{argument} must be finite, got {_show(value)}")
     return numbers
@@ -148,12 +169,15 @@ class Verdict:
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     """Compare an answer with that of an exercise (``lowrank_tutor.answers``) or a question of yours (:func:`register`).
 
-    The answer is as many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do not have
-    yet. The verdict is true if each is near enough: exact for counts, within the rounding of the exercise otherwise.
-    Its text judges each number alone, a direction as a whole, and has a hint for what is not right.
+    The answer is as many finite numbers as the exercise asks for, in its order; ``...`` stands for
+    what you do not have yet. The verdict is true if each is near enough: exact for counts, within
+    the rounding of the exercise otherwise. Its text judges each number alone, a direction as a
+    whole, and has a hint for what is not right.
     """
     if name not in QUESTIONS:
-        raise ValueError(f"name must be one of {', '.join(QUESTIONS) or 'those registered'}, got {_show(name)}")
+        raise ValueError(
+            f"name must be one of {', '.join(QUESTIONS) or 'those registered'}, got {_show(name)}"
+        )
     question, numbers = QUESTIONS[name], real_numbers("answer", answer)
     if all(number is None for number in numbers):
         return Verdict(name, False, f"{WAITING} {_asked(question)}")
@@ -204,7 +228,13 @@ def answer_form(name: str, question: Question) -> Block:
         ],
         "parts": [[part, *places.indices(len(numbers))[:2]] for part, places in question.parts],
         "hints": [
-            [[(one, number.common_slack(one)) for one, number in zip(wrong, numbers, strict=True)], hint]
+            [
+                [
+                    (one, number.common_slack(one))
+                    for one, number in zip(wrong, numbers, strict=True)
+                ],
+                hint,
+            ]
             for wrong, hint in question.hints
         ],
         "otherwise": question.otherwise,
@@ -212,7 +242,9 @@ def answer_form(name: str, question: Question) -> Block:
         "missing": MISSING,
     }
     asked = html.escape(", ".join(number.name for number in numbers))
-    fields = "\n".join(_field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers))
+    fields = "\n".join(
+        _field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers)
+    )
     note = f"\n<p>{html.escape(question.note)}</p>" if question.note else ""
     standing = f"""<div>
 {fields}
@@ -228,7 +260,10 @@ def answer_form(name: str, question: Question) -> Block:
         script=SCRIPT,
         styles=STYLES,
         tag="form",
-        attributes={"autocomplete": "off", "aria-label": f"Check your answer: {', '.join(n.name for n in numbers)}"},
+        attributes={
+            "autocomplete": "off",
+            "aria-label": f"Check your answer: {', '.join(n.name for n in numbers)}",
+        },
     )
 
 

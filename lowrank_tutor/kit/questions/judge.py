@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 ANOTHER_ORDER = "These are the right numbers, but in another order."
 MISSING = "A number is still missing."
-COUNTED = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
+COUNTED = dict(
+    enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1)
+)
 
 Answer = tuple[float, ...]
 
@@ -61,7 +63,11 @@ class Number(NamedTuple):
     def fewer_digits(self) -> list[float]:
         """The right number with fewer digits than asked for."""
         judged_by_digits = not (self.whole or self.within)
-        return [float(f"{self.right:.{digits}e}") for digits in range(self.digits - 1)] if judged_by_digits else []
+        return (
+            [float(f"{self.right:.{digits}e}") for digits in range(self.digits - 1)]
+            if judged_by_digits
+            else []
+        )
 
     @property
     def rounded_words(self) -> str:
@@ -96,7 +102,9 @@ def is_multiple(answer: Answer, known: Answer) -> bool:
     """Whether two vectors point along the same line; one with fractions may be rounded."""
     slack = 0.003 if any(map(broken, answer)) else 1e-9
     largest = max(range(len(known)), key=lambda i: abs(known[i]))
-    one, other = ([entry / (vector[largest] or 1) for entry in vector] for vector in (answer, known))
+    one, other = (
+        [entry / (vector[largest] or 1) for entry in vector] for vector in (answer, known)
+    )
     return all(abs(a - b) <= slack for a, b in zip(one, other, strict=True))
 
 
@@ -115,7 +123,10 @@ class Question(NamedTuple):
     digits: int = 3
     note: str = ""  # a sentence below the fields, such as how to write the numbers
     rounds: tuple[int, ...] = ()  # positions of the whole numbers that the solution rounds
-    direction: tuple[str, int] = ("", 0)  # a vector whose entries come first: its name, and how many there are
+    direction: tuple[str, int] = (
+        "",
+        0,
+    )  # a vector whose entries come first: its name, and how many there are
 
     @property
     def numbers(self) -> tuple[Number, ...]:
@@ -123,7 +134,8 @@ class Question(NamedTuple):
         pairs = enumerate(zip(self.ask, self.right, strict=True))
         whole = [isinstance(right, int) and not self.within * right for right in self.right]
         return tuple(
-            Number(name, right, whole[i], self.digits, self.within, i in self.rounds) for i, (name, right) in pairs
+            Number(name, right, whole[i], self.digits, self.within, i in self.rounds)
+            for i, (name, right) in pairs
         )
 
     @property
@@ -149,24 +161,38 @@ class Question(NamedTuple):
             return "" if all(map(isnan, mine)) else MISSING
         if all(map(Number.accepts, numbers, mine)):
             return None
-        known = [hint for hint in self.hints if not all(map(Number.accepts, numbers, hint[0][part]))]
-        whole = [hint for hint in known if all(self._matches(answer, hint[0], each) for _, each in self.parts)]
+        known = [
+            hint for hint in self.hints if not all(map(Number.accepts, numbers, hint[0][part]))
+        ]
+        whole = [
+            hint
+            for hint in known
+            if all(self._matches(answer, hint[0], each) for _, each in self.parts)
+        ]
         if not whole and not self._matches(answer, self.right, part) and self._swapped(answer):
             return ANOTHER_ORDER
         if fitting := whole or [hint for hint in known if self._matches(answer, hint[0], part)]:
-            return min(fitting, key=lambda hint: _distance(mine, hint[0][part]))[1]  # of equally near ones, the first
-        rounded = all(n.accepts(value) or n.is_rounded(value) for n, value in zip(numbers, mine, strict=True))
+            return min(fitting, key=lambda hint: _distance(mine, hint[0][part]))[
+                1
+            ]  # of equally near ones, the first
+        rounded = all(
+            n.accepts(value) or n.is_rounded(value) for n, value in zip(numbers, mine, strict=True)
+        )
         return numbers[0].rounded_words if rounded else self.otherwise
 
     def _matches(self, answer: Answer, known: Answer, part: slice) -> bool:
         """Whether a part is that of a known answer: near it, or in the case of a direction a multiple of it."""
         numbers, mine, wanted = self.numbers[part], answer[part], known[part]
-        return is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)
+        return (
+            is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)
+        )
 
     def _swapped(self, answer: Answer) -> bool:
         """Whether the right numbers are given, in whatever order."""
         numbers = sorted(self.numbers, key=lambda number: number.right)
-        return all(map(Number.is_common, numbers, sorted(answer), [number.right for number in numbers]))
+        return all(
+            map(Number.is_common, numbers, sorted(answer), [number.right for number in numbers])
+        )
 
 
 def _distance(answer: Answer, wrong: Answer) -> float:

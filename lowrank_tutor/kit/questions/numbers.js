@@ -7,8 +7,12 @@
 // Notebooks read a dollar as the beginning of a formula: (?![^]) is the end of a text here.
 const readings = (text) => {
   if (text.length > 64) return [];
-  const plain = text.trim().replace(/^[([]\s*|\s*[)\]](?![^])/g, "")
-    .replace(/[\u2212\u2013]/g, "-").replace(/\u2044/g, "/").replace(/[\s\u2019']/g, " ")
+  const plain = text
+    .trim()
+    .replace(/^[([]\s*|\s*[)\]](?![^])/g, "")
+    .replace(/[\u2212\u2013]/g, "-")
+    .replace(/\u2044/g, "/")
+    .replace(/[\s\u2019']/g, " ")
     .replace(/^([+-]) /, (_, sign) => sign)
     .replace(/(\d) ?[x\u00b7\u00d7] ?(?=10)/i, (_, digit) => digit + "*")
     .replace(/ *([/%^*]) */g, (_, mark) => mark)
@@ -18,15 +22,20 @@ const readings = (text) => {
   const decimals = (digits) => {
     const groups = /^([1-9]\d{0,2}(?:([., ])\d{3})(?:\2\d{3})*)((?:[.,]\d*)?)(?![^])/;
     const [, whole, mark, rest] = digits.match(groups) || [];
-    const grouped = mark && rest[0] !== mark ? [whole.split(mark).join("") + rest.replace(",", ".")] : [];
-    const single = /^(?:\d+(?:[.,]\d*)?|[.,]\d+)(?![^])/.test(digits) ? [digits.replace(",", ".")] : [];
+    const grouped =
+      mark && rest[0] !== mark ? [whole.split(mark).join("") + rest.replace(",", ".")] : [];
+    const single = /^(?:\d+(?:[.,]\d*)?|[.,]\d+)(?![^])/.test(digits)
+      ? [digits.replace(",", ".")]
+      : [];
     return mark === "." ? [...single, ...grouped] : [...grouped, ...single];
   };
   const form = /^([+-]?)(\d[\d., ]*|[.,]\d+)(?:e([+-]?\d+))?(?:\/([\d., ]+))?(%?)(?![^])/i;
   const [, sign, top, power = "0", bottom, percent] = plain.match(form) || [];
   if (top === undefined) return [];
   const tops = decimals(top).map((digits) => Number(sign + digits + "e" + power));
-  const bottoms = (bottom === undefined ? ["1"] : decimals(bottom)).map((digits) => digits * (percent ? 100 : 1));
+  const bottoms = (bottom === undefined ? ["1"] : decimals(bottom)).map(
+    (digits) => digits * (percent ? 100 : 1),
+  );
   const all = tops.flatMap((a) => bottoms.map((b) => a / b));
   return all.every(Number.isFinite) ? all : [];
 };

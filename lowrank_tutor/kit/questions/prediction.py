@@ -64,13 +64,14 @@ def draw_first(
 ) -> Instrument:
     """Ask for a guess, and show the truth only after it.
 
-    The guess stays in the browser: nothing is sent. In print and without JavaScript the question stands there with its
-    answer.
+    The guess stays in the browser: nothing is sent. In print and without JavaScript the question
+    stands there with its answer.
 
-    State ``guess`` (None until there is one) and ``shown`` (whether the truth is). Once there is a guess, two numbers.
-    ``gap`` is its absolute difference from the truth; on a logarithmic line the factor between the two, at least 1; of
-    a choice 0 if it is right and 1 if not; of a curve the mean of the absolute differences. ``grade`` is 1 if the guess
-    is right, 1/2 if it is near (within a tenth of the line or axis), and 0 if it is neither.
+    State ``guess`` (None until there is one) and ``shown`` (whether the truth is). Once there is a
+    guess, two numbers. ``gap`` is its absolute difference from the truth; on a logarithmic line the
+    factor between the two, at least 1; of a choice 0 if it is right and 1 if not; of a curve the
+    mean of the absolute differences. ``grade`` is 1 if the guess is right, 1/2 if it is near
+    (within a tenth of the line or axis), and 0 if it is neither.
 
     Parameters
     ----------
@@ -79,8 +80,8 @@ def draw_first(
     truth : float, str or array_like
         The answer: a number, one of ``choices``, or the heights of a curve at ``x``.
     kind : str
-        ``"mark"``: a place on a line between ``limits``. ``"choice"``: one of ``choices``. ``"curve"``: a height
-        between ``limits`` at each place of ``x``.
+        ``"mark"``: a place on a line between ``limits``. ``"choice"``: one of ``choices``.
+        ``"curve"``: a height between ``limits`` at each place of ``x``.
     choices : sequence of str
         The answers to choose from, 2 to 20 of them.
     x : array_like, shape (n,)
@@ -92,13 +93,14 @@ def draw_first(
     titles : (str, str)
         Words for the horizontal and the vertical axis.
     format : str
-        How numbers are written: ``","``, ``".2f"``, ``".1%"``, ``".3g"``, ``"g"``. By default ``","`` for a whole
-        number and ``".3g"`` for another. A guess is right if it is written as the truth is.
+        How numbers are written: ``","``, ``".2f"``, ``".1%"``, ``".3g"``, ``"g"``. By default
+        ``","`` for a whole number and ``".3g"`` for another. A guess is right if it is written as
+        the truth is.
     unit : str
         What follows a number, such as ``"layers"``.
     then : mapping, optional
-        What the next figure of the page moves to once the reader has answered: a part of the state of an instrument
-        (``{"k": 7}``), or for sliders of ``explore`` what is written beside them.
+        What the next figure of the page moves to once the reader has answered: a part of the state
+        of an instrument (``{"k": 7}``), or for sliders of ``explore`` what is written beside them.
     replies : mapping, optional
         What is said first to a wrong choice, by the choice: all of them, if any.
 
@@ -137,7 +139,9 @@ def draw_first(
         places, ends = _rising("x", x, log, MOST), _rising("limits", limits, False, 2)
         truth = _between(truth, ends, len(places))
         pairs = zip(places, truth, strict=True)
-        answer = ", ".join(f"{_written(value, spec)}{after} at {_written(at, 'g')}" for at, value in pairs)
+        answer = ", ".join(
+            f"{_written(value, spec)}{after} at {_written(at, 'g')}" for at, value in pairs
+        )
     data = {
         "kind": kind,
         "question": question,
@@ -168,7 +172,11 @@ def draw_first(
 
 def _rising(name: str, value: ArrayLike, log: bool, most: int) -> list[float]:
     numbers: list[float] = finite(name, value, None).tolist()
-    if not 2 <= len(numbers) <= most or numbers != sorted(set(numbers)) or (log and numbers[0] <= 0):
+    if (
+        not 2 <= len(numbers) <= most
+        or numbers != sorted(set(numbers))
+        or (log and numbers[0] <= 0)
+    ):
         rule = f"2 to {most} rising numbers" if most > 2 else "two rising numbers"
         raise ValueError(f"{name} must be {rule}{' above 0' if log else ''}, got {value!r}")
     return numbers

@@ -10,7 +10,8 @@
 //   write, said      write(guess) in words; said(guess) names the sentence that answers it
 const NEAR = 0.1; // of the line, or of the axis of a curve
 const predictions = (() => {
-  const DIGITS = "-0123456789", RAISED = "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
+  const DIGITS = "-0123456789",
+    RAISED = "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
   const isPercent = (spec) => spec.endsWith("%");
   const written = (value, { spec, unit }) => format(value, spec) + unit;
   /** Write a tick; where ticks are powers of ten (`tens`), those with many zeros by their exponent. */
@@ -18,7 +19,8 @@ const predictions = (() => {
     if (isPercent(spec)) return Number((100 * value).toPrecision(6)) + "%";
     if (tens && (value >= 1e6 || value <= 1e-4)) {
       const power = String(Math.round(Math.log10(value)));
-      if (Number("1e" + power) === value) return "10" + power.replace(/./g, (one) => RAISED[DIGITS.indexOf(one)]);
+      if (Number("1e" + power) === value)
+        return "10" + power.replace(/./g, (one) => RAISED[DIGITS.indexOf(one)]);
     }
     return value.toLocaleString("en", { maximumFractionDigits: 12 });
   };
@@ -26,35 +28,46 @@ const predictions = (() => {
   const areTens = ([low, high], log) => log && high >= 30 * low;
   /** Five or so round numbers between two; on a logarithmic line powers of ten, or also 2 and 5 times these. */
   const ticks = ([low, high], log) => {
-    const within = (values) => values.filter((value) => value >= low - 1e-9 * Math.abs(low) && value <= high);
+    const within = (values) =>
+      values.filter((value) => value >= low - 1e-9 * Math.abs(low) && value <= high);
     const tens = Array.from({ length: 80 }, (_, i) => Number("1e" + (i - 40)));
-    const powers = within(areTens([low, high], log) ? tens : tens.flatMap((ten) => [ten, 2 * ten, 5 * ten]));
+    const powers = within(
+      areTens([low, high], log) ? tens : tens.flatMap((ten) => [ten, 2 * ten, 5 * ten]),
+    );
     if (log && powers.length > 1) return powers; // between 1,100 and 1,900 there is none
-    const rough = (high - low) / 5, ten = 10 ** Math.floor(Math.log10(rough));
+    const rough = (high - low) / 5,
+      ten = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((times) => times * ten).find((size) => size >= rough * 0.999);
     const first = Math.ceil(low / step - 1e-9);
-    return within(Array.from({ length: 12 }, (_, i) => Number(((first + i) * step).toPrecision(12))));
+    return within(
+      Array.from({ length: 12 }, (_, i) => Number(((first + i) * step).toPrecision(12))),
+    );
   };
 
   /** A number with so many digits that it does not look like another: a guess that is wrong is never 0 too high. */
   const unlike = (value, other, first) =>
-    value === Number(other) ? first : [first, ...[3, 6, 9, 12].map((digits) => format(value, "." + digits + "g"))]
-      .find((text) => Number(text.replace(/[^-.\d]/g, "")) !== other) ?? String(value);
+    value === Number(other)
+      ? first
+      : ([first, ...[3, 6, 9, 12].map((digits) => format(value, "." + digits + "g"))].find(
+          (text) => Number(text.replace(/[^-.\d]/g, "")) !== other,
+        ) ?? String(value));
   /** A difference in words: that of two percentages is in points. */
-  const apart = (data) => (gap) => isPercent(data.spec) ? format(100 * gap, ".3g") + data.words.points :
-    unlike(gap, 0, format(gap, data.spec)) + data.unit;
+  const apart = (data) => (gap) =>
+    isPercent(data.spec)
+      ? format(100 * gap, ".3g") + data.words.points
+      : unlike(gap, 0, format(gap, data.spec)) + data.unit;
   /** How a mark is judged: on a logarithmic line by the factor between it and the truth. */
   const judge = (data) => {
     const { truth, log, limits, words } = data;
     const right = (guess) => written(guess, data) === written(truth, data);
     const off = (guess) => stage.part(guess, limits, log) - stage.part(truth, limits, log);
     return {
-      gap: (guess) => log ? Math.max(guess / truth, truth / guess) : Math.abs(guess - truth),
+      gap: (guess) => (log ? Math.max(guess / truth, truth / guess) : Math.abs(guess - truth)),
       far: log ? (gap) => words.factor + unlike(gap, 1, format(gap, ".3g")) : apart(data),
-      grade: (guess) => right(guess) ? 1 : Number(Math.abs(off(guess)) <= NEAR) / 2,
+      grade: (guess) => (right(guess) ? 1 : Number(Math.abs(off(guess)) <= NEAR) / 2),
       write: (guess) => written(guess, data),
       // Right is what is written alike.
-      said: (guess) => right(guess) ? "correct" : guess < truth ? "low" : "high",
+      said: (guess) => (right(guess) ? "correct" : guess < truth ? "low" : "high"),
     };
   };
 

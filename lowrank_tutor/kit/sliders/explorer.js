@@ -88,7 +88,9 @@ const explorer = (root) => {
   const slid = ranges.find((control) => control.dataset.slider === root.dataset.plays) ?? ranges[0];
   if (slid) {
     const panels = imgs[0].parentElement;
-    let down = null, wide = 1, before = 0;
+    let down = null,
+      wide = 1,
+      before = 0;
     const slide = (value) => {
       const at = slid.value;
       slid.value = value; // the browser takes the nearest step
@@ -98,7 +100,10 @@ const explorer = (root) => {
     panels.addEventListener("dragstart", (event) => event.preventDefault());
     panels.addEventListener("pointerdown", (event) => {
       if (event.button || !event.isPrimary) return;
-      const sides = imgs.flatMap((img) => [img.getBoundingClientRect().left, img.getBoundingClientRect().right]);
+      const sides = imgs.flatMap((img) => [
+        img.getBoundingClientRect().left,
+        img.getBoundingClientRect().right,
+      ]);
       [down, wide, before] = [event, Math.max(...sides) - Math.min(...sides), Number(slid.value)];
       panels.setPointerCapture(event.pointerId);
     });
@@ -106,7 +111,9 @@ const explorer = (root) => {
       if (down) slide(before + ((event.clientX - down.clientX) / wide) * (slid.max - slid.min));
     });
     panels.addEventListener("pointercancel", () => down && slide(before)); // the page scrolls instead
-    ["pointerup", "pointercancel"].forEach((event) => panels.addEventListener(event, () => (down = null)));
+    ["pointerup", "pointercancel"].forEach((event) =>
+      panels.addEventListener(event, () => (down = null)),
+    );
   }
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
   // Pictures are decoded before they are asked for, so that a step never waits.
@@ -118,8 +125,10 @@ const explorer = (root) => {
         const image = new Image();
         image.src = url(panel, i);
         keep.push(image);
-      })
+      }),
     );
   };
-  ["pointerenter", "focusin"].forEach((event) => root.addEventListener(event, warm, { once: true }));
+  ["pointerenter", "focusin"].forEach((event) =>
+    root.addEventListener(event, warm, { once: true }),
+  );
 };

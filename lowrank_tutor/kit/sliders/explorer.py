@@ -28,11 +28,13 @@ from lowrank_tutor.kit.words import Format, Value, Words, caption_html
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
-# Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of them, which photographs
-# need more than lines do.
+# Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of
+# them, which photographs need more than lines do.
 LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
 MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
-REDRAW_DELAY = 0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
+REDRAW_DELAY = (
+    0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
+)
 STEP = 500  # milliseconds: how long a live figure that plays rests at each position
 ASLEEP = "The sliders of this figure move while Python runs: to wake them, run its cell again."
 VIEW_WIDTH = "720px"  # of the live face
@@ -65,7 +67,10 @@ class Explorer:
 
     def positions(self) -> list[dict[str, Value]]:
         """Every combination of slider values, the last slider moving fastest."""
-        return [dict(zip(self.sliders, values, strict=True)) for values in itertools.product(*self.sliders.values())]
+        return [
+            dict(zip(self.sliders, values, strict=True))
+            for values in itertools.product(*self.sliders.values())
+        ]
 
     @property
     def first(self) -> int:
@@ -79,7 +84,10 @@ class Explorer:
 
     def numbers(self, **values: Value) -> dict[str, Value]:
         """Return the readout at one position, each number checked to be finite."""
-        return {key: _readable(key, number, values) for key, number in self._ask(self.readout, values).items()}
+        return {
+            key: _readable(key, number, values)
+            for key, number in self._ask(self.readout, values).items()
+        }
 
     def sentence(self, **values: Value) -> str:
         """Return what the picture shows at one position, in words."""
@@ -112,7 +120,9 @@ class Explorer:
         sizes = {tuple(panel.picture.shape[:2] for panel in frame.panels) for frame in frames}
         names = {tuple(frame.numbers) for frame in frames}
         if len(sizes) > 1:
-            raise ValueError(f"draw must make the same panels at every position, got {sorted(sizes)} pixels")
+            raise ValueError(
+                f"draw must make the same panels at every position, got {sorted(sizes)} pixels"
+            )
         if len(names) > 1:
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
         return frames
@@ -131,7 +141,8 @@ class Explorer:
                 options=[(self.words.text(name, v), v) for v in values],
                 value=self.start[name],
                 description=self.words.label(name),
-                style={"description_width": "initial"} | ({"button_width": "initial"} if choice else {}),
+                style={"description_width": "initial"}
+                | ({"button_width": "initial"} if choice else {}),
                 layout={"width": "100%", "max_width": VIEW_WIDTH},
             )
             widget.add_class("explorer-control")
@@ -141,16 +152,21 @@ class Explorer:
         controls = dict(sliders)
         if self.plays:
             slider = sliders[self.plays]
-            player = ipywidgets.Play(value=slider.index, max=len(self.sliders[self.plays]) - 1, interval=STEP)
+            player = ipywidgets.Play(
+                value=slider.index, max=len(self.sliders[self.plays]) - 1, interval=STEP
+            )
             ipywidgets.link((player, "value"), (slider, "index"))
             controls[self.plays] = ipywidgets.HBox([slider, player], layout=slider.layout)
         view = ipywidgets.HTML()
 
         def update() -> None:
             try:
-                view.value = self._still(self.frame(**{name: s.value for name, s in sliders.items()}))
+                view.value = self._still(
+                    self.frame(**{name: s.value for name, s in sliders.items()})
+                )
             except Exception:
-                # A notebook hides what a callback raises in a log: show it where the picture would be.
+                # A notebook hides what a callback raises in a log: show it where the picture would
+                # be.
                 view.value = f"<pre>{html.escape(traceback.format_exc())}</pre>"
                 raise
 
@@ -163,10 +179,15 @@ class Explorer:
     def _still(self, frame: Frame, *, saved: bool = False) -> str:
         """Return what stands below live sliders, or what a ``saved`` notebook shows without its kernel."""
         if saved:
-            sources = [f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels]
+            sources = [
+                f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels
+            ]
             note = f'<p class="explorer-note">{ASLEEP} Shown here: {html.escape(self.words.place(self.start))}.</p>'
         else:  # no network is between a kernel and its page, so the pictures need no effort
-            sources = [f"data:image/png;base64,{png(panel.picture, compress_level=1)}" for panel in frame.panels]
+            sources = [
+                f"data:image/png;base64,{png(panel.picture, compress_level=1)}"
+                for panel in frame.panels
+            ]
             # ipywidgets marks what has lost its kernel, and the style shows the note there.
             note = f'<p class="explorer-note explorer-asleep">{ASLEEP}</p>'
         return (
@@ -198,17 +219,23 @@ class Explorer:
     def _mime_(self) -> tuple[str, str]:
         """Return what marimo shows: a page of its own, because marimo runs no script that comes with an output."""
         frames = self.frames()
-        height = 200 + 90 * len(self.sliders) + max(panel.picture.shape[0] for panel in frames[0].panels)
+        height = (
+            200 + 90 * len(self.sliders) + max(panel.picture.shape[0] for panel in frames[0].panels)
+        )
         block = html.escape(page_block(self, frames).to_html(linked=False))
-        return "text/html", f'<iframe srcdoc="{block}" width="100%" height="{height}" style="border:0"></iframe>'
+        return (
+            "text/html",
+            f'<iframe srcdoc="{block}" width="100%" height="{height}" style="border:0"></iframe>',
+        )
 
 
 class _Redraw:
     """Redraws when a slider moves, and skips positions that were passed while a picture was being drawn.
 
     A move is drawn at once, while its message is handled: Colab may not show what is sent later
-    (googlecolab/colabtools#3373). A move that comes within REDRAW_DELAY of the last picture has been waiting for it,
-    perhaps with others behind it: then the event loop takes those first, and draws once after them.
+    (googlecolab/colabtools#3373). A move that comes within REDRAW_DELAY of the last picture has
+    been waiting for it, perhaps with others behind it: then the event loop takes those first, and
+    draws once after them.
     """
 
     def __init__(self, draw: Callable[[], None]) -> None:
@@ -238,11 +265,15 @@ class _Redraw:
 
 def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
     """Return a finite number or words, unpacked from NumPy or PyTorch."""
-    plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+    plain = (
+        value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+    )
     if isinstance(plain, str) and plain.strip():
         return plain
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
-        raise ValueError(f"readout {name!r} must be a finite number or words, got {value!r} at {values}")
+        raise ValueError(
+            f"readout {name!r} must be a finite number or words, got {value!r} at {values}"
+        )
     return plain
 
 
@@ -264,5 +295,8 @@ def _side_by_side(frame: Frame) -> np.ndarray:
     """Join a frame's panels into one image, for formats that show only one."""
     pictures = [panel.picture for panel in frame.panels]
     tallest = max(picture.shape[0] for picture in pictures)
-    images = [Image.fromarray(p).resize((round(p.shape[1] * tallest / p.shape[0]), tallest)) for p in pictures]
+    images = [
+        Image.fromarray(p).resize((round(p.shape[1] * tallest / p.shape[0]), tallest))
+        for p in pictures
+    ]
     return np.concatenate([np.asarray(image) for image in images], axis=1)

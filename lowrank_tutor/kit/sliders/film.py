@@ -20,8 +20,9 @@ SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
 STYLES = ("kit/sliders/explorer.css",)
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
 
-# Tried in this order until the explorer fits: (scale, WebP quality) of line art and of all else. No quality means
-# lossless in few colors: that keeps line art sharp at half the size, and would spoil a photograph.
+# Tried in this order until the explorer fits: (scale, WebP quality) of line art and of all else. No
+# quality means lossless in few colors: that keeps line art sharp at half the size, and would spoil
+# a photograph.
 ENCODINGS = (
     ((1, None), (1, 80)),
     ((0.75, None), (0.8, 60)),
@@ -54,7 +55,8 @@ def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[lis
     for line_art, other in ENCODINGS:
         settings = [line_art if few else other for few in few_colors]
         encoded = [
-            [encode(picture, *setting) for picture in strip] for strip, setting in zip(strips, settings, strict=True)
+            [encode(picture, *setting) for picture in strip]
+            for strip, setting in zip(strips, settings, strict=True)
         ]
         if sum(len(one) for strip in encoded for one in strip) <= limit:
             return encoded
@@ -88,15 +90,23 @@ def control_html(explorer: Explorer, name: str) -> str:
         )
         return f'<fieldset data-slider="{quoted}"><legend>{label}</legend> {choices}</fieldset>'
     steps = {float(b) - float(a) for a, b in itertools.pairwise(values)}
-    if len(steps) == 1 and all(isinstance(v, int) for v in values):  # the range carries the value itself
+    if len(steps) == 1 and all(
+        isinstance(v, int) for v in values
+    ):  # the range carries the value itself
         numbers = f'min="{values[0]}" max="{values[-1]}" step="{int(steps.pop())}" value="{value}"'
         shown = [0, len(values) - 1]
     else:  # it carries the position, and says the value in words
         numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
         shown = labeled(texts, values)
-    scale = "".join(f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown)
+    scale = "".join(
+        f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown
+    )
     # Without a script it could do nothing: the script shows it.
-    play = '<button type="button" class="explorer-play" hidden>Play</button>' if name == explorer.plays else ""
+    play = (
+        '<button type="button" class="explorer-play" hidden>Play</button>'
+        if name == explorer.plays
+        else ""
+    )
     return (
         f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
         f'</label> <output name="{quoted}" aria-live="off">{text}</output>{play}'
@@ -116,7 +126,9 @@ def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
             continue
         for stride in (n for n in range(1, len(marks) // 2 + 1) if (len(marks) - 1) % n == 0):
             shown = list(marks[::stride])
-            if len(shown) <= MAX_LABELS and _stand_apart([texts[i] for i in shown], [i / last for i in shown]):
+            if len(shown) <= MAX_LABELS and _stand_apart(
+                [texts[i] for i in shown], [i / last for i in shown]
+            ):
                 return shown
     return [0, last]
 
@@ -135,7 +147,9 @@ def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
     without = fill_block(explorer, frames, [[""] * len(strip) for strip in strips], shown)
     encoded = encode_all(strips, explorer.limit - len(without.to_html(linked=False).encode()))
     if encoded is None:
-        sizes = " and ".join(f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels)
+        sizes = " and ".join(
+            f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels
+        )
         raise ValueError(
             f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with {len(frames)} frames of "
             f"{sizes} pixels: draw fewer or smaller ones, or raise limit"
@@ -156,7 +170,9 @@ def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]],
     return strips, [list(row) for row in zip(*shown, strict=True)]
 
 
-def fill_block(explorer: Explorer, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]) -> Block:
+def fill_block(
+    explorer: Explorer, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]
+) -> Block:
     """Put words and encoded pictures together; each picture stands there once."""
     words, first, there = explorer.words, frames[explorer.first], shown[explorer.first]
     urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, there, strict=True)]
@@ -166,7 +182,8 @@ def fill_block(explorer: Explorer, frames: Sequence[Frame], strips: list[list[st
         "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in frames],
         # The first pictures stand in the <img>s alone, where the script finds them.
         "pictures": [
-            ["" if i == at else text for i, text in enumerate(strip)] for strip, at in zip(strips, there, strict=True)
+            ["" if i == at else text for i, text in enumerate(strip)]
+            for strip, at in zip(strips, there, strict=True)
         ],
         "frames": shown,
     }
@@ -177,8 +194,12 @@ def fill_block(explorer: Explorer, frames: Sequence[Frame], strips: list[list[st
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
 {caption_html(explorer.caption)}"""
-    attributes = {"data-frames": str(len(frames))} | ({"data-plays": explorer.plays} if explorer.plays else {})
-    attributes["data-lm-suppress-shortcuts"] = "true"  # JupyterLab would take arrow keys to move to another cell
+    attributes = {"data-frames": str(len(frames))} | (
+        {"data-plays": explorer.plays} if explorer.plays else {}
+    )
+    attributes["data-lm-suppress-shortcuts"] = (
+        "true"  # JupyterLab would take arrow keys to move to another cell
+    )
     return Block(
         kind="explorer",
         name=explorer.name,

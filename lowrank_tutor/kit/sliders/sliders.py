@@ -15,7 +15,9 @@ from lowrank_tutor.kit.sliders.explorer import Explorer
 from lowrank_tutor.kit.sliders.film import MAX_BYTES
 from lowrank_tutor.kit.words import Format, Value
 
-MAX_POSITIONS = 48  # a slider: more positions than that are no easier to hit than a number is to type
+MAX_POSITIONS = (
+    48  # a slider: more positions than that are no easier to hit than a number is to type
+)
 MAX_CHOICES = 8  # a row of radio buttons
 MAX_FRAMES = 240  # all sliders together
 
@@ -36,20 +38,24 @@ def explore(
 ) -> Explorer:
     r"""Put sliders on a figure.
 
-    On a page, a drag across the pictures moves the slider that ``play`` names, or else the first slider of numbers.
+    On a page, a drag across the pictures moves the slider that ``play`` names, or else the first
+    slider of numbers.
 
     Parameters
     ----------
     draw : callable
-        ``draw(k=...)`` returns a matplotlib figure, or a list of figures (panels), which stand side by side where there
-        is room and one below the other on a phone: they should have one height, and 6.3 inches together at most. A
-        panel up to 4.5 inches wide can be read on a phone in type of 9 points. Number and sizes must be the same at
-        every position. A dark page inverts panels, except those that ``charts.photograph`` has marked.
+        ``draw(k=...)`` returns a matplotlib figure, or a list of figures (panels), which stand side
+        by side where there is room and one below the other on a phone: they should have one height,
+        and 6.3 inches together at most. A panel up to 4.5 inches wide can be read on a phone in
+        type of 9 points. Number and sizes must be the same at every position. A dark page inverts
+        panels, except those that ``charts.photograph`` has marked.
     readout : callable, optional
-        ``readout(k=...)`` returns a dict of named finite numbers or words, the same names at every position.
+        ``readout(k=...)`` returns a dict of named finite numbers or words, the same names at every
+        position.
     alt : str
-        What the picture shows, for people who cannot see it. A template: ``{k}`` is the slider's value as on the page,
-        ``{relative_error:.1%}`` a number of the readout in a format of its own.
+        What the picture shows, for people who cannot see it. A template: ``{k}`` is the slider's
+        value as on the page, ``{relative_error:.1%}`` a number of the readout in a format of its
+        own.
     caption : str, optional
         A sentence below the figure (plain text).
     name : str, optional
@@ -57,18 +63,18 @@ def explore(
     start : mapping, optional
         Where each slider stands at first; by default at its first value.
     labels, formats : mapping, optional
-        Words and formats for sliders and readouts, by name. A format is a specification (``".1%"``), a template with
-        a unit (``"{:.2f} s"``), or a function that returns words.
+        Words and formats for sliders and readouts, by name. A format is a specification
+        (``".1%"``), a template with a unit (``"{:.2f} s"``), or a function that returns words.
     play : bool or str
-        Whether a button moves the first slider of numbers by itself, or the name of the slider that it moves. For
-        readers who ask for less motion each press is one step.
+        Whether a button moves the first slider of numbers by itself, or the name of the slider that
+        it moves. For readers who ask for less motion each press is one step.
     limit : int
-        The most bytes that the block may have on a page. Pictures that are too heavy are made smaller and coarser until
-        they fit; what cannot fit is refused.
+        The most bytes that the block may have on a page. Pictures that are too heavy are made
+        smaller and coarser until they fit; what cannot fit is refused.
     **sliders : iterable of numbers or of words
         One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. Words, such as
-        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At most 240 frames in
-        all.
+        ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At
+        most 240 frames in all.
 
     Examples
     --------
@@ -77,7 +83,9 @@ def explore(
     <Explorer twice (k: 4 positions)>
     """
     if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(f"""alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}""")
+        raise ValueError(
+            f"""alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}"""
+        )
     values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
     if not values:
         raise ValueError("sliders must be given by name, such as k=range(1, 49), got none")
@@ -89,7 +97,9 @@ def explore(
     for slider, value in (start or {}).items():
         if value not in values.get(slider, ()):
             raise ValueError(f"start must be a position of a slider, got {slider}={value!r}")
-        first[slider] = values[slider][values[slider].index(value)]  # the slider's own 8, not the caller's np.int64(8)
+        first[slider] = values[slider][
+            values[slider].index(value)
+        ]  # the slider's own 8, not the caller's np.int64(8)
     named = name if name is not None else getattr(draw, "__name__", "explorer").replace("_", "-")
     if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", named):
         whose = "" if name is not None else ", which is draw's own: give name="
@@ -109,16 +119,24 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
     numeric = [name for name, values in sliders.items() if not isinstance(values[0], str)]
     name = next(iter(numeric), "") if play is True else play
     if name not in numeric:
-        raise ValueError(f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}")
+        raise ValueError(
+            f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}"
+        )
     return name
 
 
 def _slider_values(name: str, raw: Any) -> tuple[Value, ...]:
-    ends = isinstance(raw, tuple) and [*map(type, raw)] == [int, int]  # meant as the ends of a range
+    ends = isinstance(raw, tuple) and [*map(type, raw)] == [
+        int,
+        int,
+    ]  # meant as the ends of a range
     if ends or isinstance(raw, str | Set | int | float):  # a set has no order
-        raise TypeError(f"{name} must be a sequence of numbers or of words, such as range(1, 21), got {raw!r}")
+        raise TypeError(
+            f"{name} must be a sequence of numbers or of words, such as range(1, 21), got {raw!r}"
+        )
     values: tuple[Any, ...] = tuple(
-        v.item() if isinstance(v, np.generic) else v for v in itertools.islice(raw, MAX_POSITIONS + 1)
+        v.item() if isinstance(v, np.generic) else v
+        for v in itertools.islice(raw, MAX_POSITIONS + 1)
     )
     words = bool(values) and all(isinstance(v, str) for v in values)
     most = MAX_CHOICES if words else MAX_POSITIONS
@@ -127,7 +145,9 @@ def _slider_values(name: str, raw: Any) -> tuple[Value, ...]:
         raise ValueError(f"{name} must have 2 to {most} positions, got {found}")
     if words:
         if len({v.strip() for v in values} - {""}) < len(values):
-            raise ValueError(f"{name} must have words that differ and are not empty, got {list(values)}")
+            raise ValueError(
+                f"{name} must have words that differ and are not empty, got {list(values)}"
+            )
         return values
     for v in values:
         if isinstance(v, bool) or not isinstance(v, int | float):
