@@ -25,8 +25,6 @@ from lowrank_tutor._checks import (
     check_size,
     is_sparse,
     names_of,
-    own_attributes,
-    own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -38,7 +36,6 @@ _ROOM = (
 )  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
 
 
-@own_attributes
 class RatingFactors(NamedTuple):
     """Hold the factors of a table of ratings, ``ratings ~ c @ f``.
 
@@ -262,7 +259,6 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
     return f, float(s[0]) / share
 
 
-@own_names()
 def factorize_ratings(
     ratings: ArrayLike | Factor,
     observed: ArrayLike | None = None,

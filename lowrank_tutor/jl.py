@@ -22,7 +22,6 @@ from lowrank_tutor._checks import (
     check_integer,
     check_real,
     check_rng,
-    own_names,
 )
 
 __all__ = [
@@ -262,7 +261,6 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
 
-@own_names(n="d is its name here")
 def gaussian_projection(
     k: int, d: int, rng: np.random.Generator | int | None = None
 ) -> NDArray[np.float64]:

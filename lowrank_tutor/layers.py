@@ -14,7 +14,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -27,7 +27,7 @@ from lowrank_tutor._tensors import (
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.linformer import WAYS_OUT, LinformerSelfAttention
+from lowrank_tutor.linformer import LinformerSelfAttention
 
 __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "from_mha", "resized"]
 
@@ -35,7 +35,6 @@ Layer = TypeVar("Layer", bound=LinformerSelfAttention)
 Model = TypeVar("Model", bound=nn.Module)
 
 
-@own_names(passes=LinformerSelfAttention)
 def from_mha(
     mha: nn.MultiheadAttention,
     max_len: int,
@@ -162,7 +161,6 @@ class LinformerCrossAttention(LinformerSelfAttention):
     torch.Size([2, 20, 64])
     """
 
-    @own_names(**WAYS_OUT)
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
@@ -208,7 +206,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     torch.Size([2, 300, 64])
     """
 
-    @own_names(passes=LinformerSelfAttention, batch_first="tokens are (batch, n, dim)")
     def __init__(
         self,
         dim: int,
@@ -249,12 +246,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         options |= {"dropout": dropout, **place}
         self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
 
-    @own_names(
-        token_mask="src_key_padding_mask=~token_mask says the same",
-        attention_mask="src_key_padding_mask=attention_mask == 0 says the same, (batch, n)",
-        key_padding_mask="src_key_padding_mask is its name here",
-        mask="src_key_padding_mask, (batch, n), is True for padding",
-    )
     def forward(
         self,
         src: Tensor,
@@ -297,7 +288,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         return out if unclear is None else out.masked_fill(unclear, math.nan)
 
 
-@own_names(passes=LinformerSelfAttention)
 def from_layer(
     layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any
 ) -> LinformerEncoderLayer:

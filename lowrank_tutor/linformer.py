@@ -28,8 +28,7 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
 
-from lowrank_tutor import _Elsewhere
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._padding import RowSums, columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
     attend,
@@ -47,22 +46,15 @@ from lowrank_tutor._tensors import (
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.attention import MODEL, Cost
+from lowrank_tutor.attention import Cost
 
 __all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]
 
 Mixtures: TypeAlias = tuple[list[Tensor], list[RowSums]]
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
-# What to do instead, for callers who treat a layer like PyTorch's attention.
-WAYS_OUT = {
-    "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
-    "need_weights": "there are no n by n weights to return",
-    "is_causal": "each compressed key mixes all tokens, the future too",
-}
 
 
-@own_names(**WAYS_OUT, causal=WAYS_OUT["is_causal"])
 def linformer_attention(
     q: Tensor,
     k: Tensor,
@@ -80,8 +72,7 @@ def linformer_attention(
 
     Parameters
     ----------
-    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads,
-    n_keys, d_v)
+    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
         Queries, keys and values.
     e : Tensor, shape (k, n_keys)
         Mixes the keys; k is at most n_keys.
@@ -148,7 +139,6 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     return torch.eye(k).repeat_interleave(window, dim=1) / window
 
 
-@own_names(MODEL, d=MODEL, head_dim=MODEL)
 def linformer_cost(
     n: int, *, dim: int, heads: int, k: int, sharing: str = "key-value", max_len: int | None = None,
     feedforward: int | None = None,
@@ -257,9 +247,7 @@ class LinformerSelfAttention(nn.Module):
     batch_first = True
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
-    from_mha = _Elsewhere("from_mha")
 
-    @own_names(causal=WAYS_OUT["is_causal"], batch_first="tokens are (batch, n, dim)")
     def __init__(
         self,
         dim: int,
@@ -315,7 +303,6 @@ class LinformerSelfAttention(nn.Module):
         layer: nn.Module = self.to_out
         return layer
 
-    @own_names(**WAYS_OUT)
     def forward(
         self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:

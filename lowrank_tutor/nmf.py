@@ -24,8 +24,6 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
     names_of,
-    own_attributes,
-    own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -43,7 +41,6 @@ _FEW_DIGITS = (
 )
 
 
-@own_attributes
 class NMFResult(NamedTuple):
     """Hold non-negative factors, ``x ~ c @ f``.
 
@@ -201,7 +198,6 @@ def _as_nonnegative(x: ArrayLike) -> FloatArray:
     return matrix
 
 
-@own_names()
 def nmf(
     x: ArrayLike,
     k: int,

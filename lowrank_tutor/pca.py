@@ -23,7 +23,6 @@ from lowrank_tutor._checks import (
     check_integer,
     check_real,
     names_of,
-    own_names,
 )
 from lowrank_tutor.svd import _signs_of
 
@@ -80,7 +79,6 @@ class PCA:
     (array([1., 2.]), array([5.]), array([[3., 6.]]))
     """
 
-    @own_names(scale=_UNITS, standardize=_UNITS, center="the mean is always moved to the origin")
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
         self.n_components, self.whiten = (
             _check_components(n_components),

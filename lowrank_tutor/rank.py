@@ -24,15 +24,12 @@ from lowrank_tutor._checks import (
     check_real,
     check_size,
     is_short_float,
-    own_names,
 )
 
 __all__ = [
     "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
     "storage",
 ]  # fmt: skip
-
-_TOL = "rtol is a share of the largest singular value: tol / s[0]"
 
 
 class RankFactorization(NamedTuple):
@@ -62,7 +59,6 @@ def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
     return rounding + math.sqrt(min(original.shape[-2:])) * float(np.finfo(original.dtype).eps)
 
 
-@own_names(tol=_TOL)
 def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
@@ -141,10 +137,6 @@ def _independent_columns(coordinates: FloatArray, least: float, floor: float) ->
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
-@own_names(
-    tol=_TOL,
-    k="lr.svd.truncated_svd(a, k) takes it, and scipy.linalg.qr(a, pivoting=True)[2][:k] k columns",
-)
 def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 

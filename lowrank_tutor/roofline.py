@@ -37,7 +37,6 @@ from lowrank_tutor._checks import (
     check_integer,
     check_real,
     check_size,
-    own_names,
 )
 from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
@@ -99,7 +98,6 @@ class Floor(NamedTuple):
     moved_bytes: int
 
 
-@own_names(dim=ONE_HEAD)
 def gpu_floor(
     n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1
 ) -> Floor:
@@ -129,7 +127,6 @@ def gpu_floor(
     return Floor(walls[wall], wall, flops, HALF * moved)
 
 
-@own_names(dim=ONE_HEAD)
 def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
     """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
 
@@ -185,7 +182,6 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     return tuple(name for name, yes in answers.items() if yes)
 
 
-@own_names(dim=ONE_HEAD)
 def attention_bytes(
     n: int,
     d: int,

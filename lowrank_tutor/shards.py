@@ -14,9 +14,8 @@ with needed(__name__):
     import torch
     from torch import Tensor, distributed
 
-from lowrank_tutor._checks import own_names
 from lowrank_tutor._tensors import bias_of, check_tokens, is_autocast, zero_hidden
-from lowrank_tutor.linformer import WAYS_OUT, LinformerSelfAttention
+from lowrank_tutor.linformer import LinformerSelfAttention
 
 __all__ = ["ShardedLinformer"]
 
@@ -74,7 +73,6 @@ class ShardedLinformer(LinformerSelfAttention):
             raise TypeError(f"process_group must be {rule}, got {process_group!r}")
         self.process_group = process_group
 
-    @own_names(**WAYS_OUT)
     def forward(
         self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:

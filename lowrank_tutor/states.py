@@ -21,7 +21,7 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     import torch
 
-from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size, own_names
+from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -51,11 +51,9 @@ __all__ = [
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
-ALWAYS = {"causal": "it is always causal", "is_causal": "it is always causal"}
 GROWTH = "at most 2, or the state would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1)"
 
 
-@own_names("for decoding, linear_attention(q, k, v, causal=True, state=state, return_state=True)")
 def linear_state(
     k: torch.Tensor,
     v: torch.Tensor,
@@ -133,9 +131,6 @@ def delta_attention(
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
-@own_names(
-    **ALWAYS, scale="queries are not scaled here: q * scale says the same, or q / d**0.5 for None"
-)
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -341,7 +336,6 @@ def window_attention(
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
-@own_names(**ALWAYS)
 def window_attention(
     q: torch.Tensor,
     k: torch.Tensor,

@@ -28,8 +28,6 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
-    own_attributes,
-    own_names,
 )
 
 __all__ = [
@@ -37,10 +35,7 @@ __all__ = [
     "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
 
-_SHAPE = dict.fromkeys("mn", "s = np.linalg.svd(a, compute_uv=False), and m, n = a.shape")
 
-
-@own_attributes
 class SVDResult(NamedTuple):
     """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
 
@@ -85,7 +80,6 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
     )
 
 
-@own_names()
 def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
@@ -115,7 +109,6 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
-@own_names()
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
@@ -186,7 +179,6 @@ def _apart(y: FloatArray) -> FloatArray:
         return np.linalg.qr(y)[0]
 
 
-@own_names()
 def randomized_svd(
     a: ArrayLike | Factor,
     k: int,
@@ -266,7 +258,6 @@ def _marchenko_pastur_median(beta: float) -> float:
     return 1 + beta - 2 * r * math.cos(low)
 
 
-@own_names(**_SHAPE)
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
 
@@ -290,7 +281,6 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     )
 
 
-@own_names(**_SHAPE)
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
 
@@ -324,7 +314,6 @@ def _noise_unit(s: ArrayLike, m: int, n: int, noise: float | None) -> tuple[floa
     )
 
 
-@own_names()
 def choose_rank(
     s: ArrayLike,
     *,

@@ -288,11 +288,6 @@ FITTED = PCA(2).fit(cloud(20, 4))
         (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
         (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
         (
-            lambda: PCA(random_state=0),
-            TypeError,
-            "options must be whiten, got random_state: nothing is drawn here",
-        ),
-        (
             lambda: PCA(whiten=True).fit(cloud(4, 6)),
             ValueError,
             "n_components must be at most 3, the axes with spread",

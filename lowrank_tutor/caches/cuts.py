@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_integer, check_rank, own_names
+from lowrank_tutor._checks import check_integer, check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
@@ -19,13 +19,6 @@ from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd
 SHARES = (0.9, 0.95, 0.99)
 
 
-@own_names(
-    ratio="k=int(ratio * break_even_rank(m, n)) keeps this share of the numbers",
-    **dict.fromkeys(
-        ("inputs", "calibration", "x"),
-        "moment=inputs.T @ inputs / len(inputs), or one of input_moments",
-    ),
-)
 def compress(
     linear: nn.Linear,
     k: int | None = None,

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, overload
 import torch
 from torch import Tensor
 
-from lowrank_tutor._checks import check_bool, check_integer, own_names
+from lowrank_tutor._checks import check_bool, check_integer
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -54,7 +54,6 @@ def latent_attention(
     k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
-@own_names(w_uv="latent_attention(x, *latents, w_q) unpacks them")
 def latent_attention(
     x: Tensor,
     w_dkv: Tensor,
@@ -139,7 +138,6 @@ def latent_attention(
     return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask)
 
 
-@own_names()
 def latent_from_heads(
     w_k: Tensor,
     w_v: Tensor,

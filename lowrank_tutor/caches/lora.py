@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_generator,
     check_linear,
@@ -79,7 +79,6 @@ class LoraLinear(nn.Module):
     a_start: torch.Tensor | None
     b_start: torch.Tensor | None
 
-    @own_names()
     def __init__(
         self,
         linear: nn.Linear,
@@ -216,7 +215,6 @@ class LoraLinear(nn.Module):
             return self.factor * product
 
 
-@own_names(passes=LoraLinear)
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 

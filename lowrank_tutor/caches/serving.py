@@ -5,7 +5,7 @@ import math
 from importlib.resources import files
 from typing import NamedTuple
 
-from lowrank_tutor._checks import check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_choice, check_integer, check_real
 from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor.caches.configs import Model, Part
 
@@ -109,7 +109,6 @@ def operations(part: Part, n: int) -> float:
     return 2 * part["heads"] * (1 + twice) * moved(part, n)
 
 
-@own_names("name cards=8, or n=1024 for tokens")
 def serve(
     model: Model | str, gpu: str | Gpu = "H100", *, cards: int = 1, split: str = "tensor", n: int = 2**17,
     weight_bits: int = 16, cache_bits: int = 16, share: float = 0.92, billions: float | None = None,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, own_names
+from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.storyteller.cuts import Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
@@ -77,7 +77,6 @@ def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None
     )
 
 
-@own_names("the model is built in, and weights= gives others")
 def next_words(
     words: str | Sequence[str], *, attend: Any = None, weights: Weights | None = None
 ) -> dict[str, float]:

@@ -322,8 +322,6 @@ OTHERS = "names must be ends of names of layers (head, out_proj), got"
          f"ValueError: {OTHERS} 'in_proj_weight' of MultiheadAttention: LoraLinear adapts nn.Linear alone; peft"),
         (lambda: LoraLinear(nn.Embedding(5, 4), 1),
          "TypeError: linear must be a torch.nn.Linear, got Embedding: LoraLinear adapts nn.Linear alone; peft adapts"),
-        (lambda: inject_lora(OfParts(), "head", 1, lora_alpha=4),
-         "TypeError: options must be alpha, scaling, init, magnitude, dropout, or generator, got lora_alpha: alpha is"),
         (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "head", 2))),
          "ValueError: state must have the shapes of the adapters, got (2, 4) for (1, 4) at head.a: inject_lora with"),
         (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "out_proj", 1))),

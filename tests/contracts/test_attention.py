@@ -417,19 +417,6 @@ def forward_mode(name, n, mask):
 
 
 @promise(
-    "all",
-    "names of other libraries lead to ours",
-    name=list(FUNCTIONS),
-    other=["mask", "attention_mask"],
-)
-def other_names(name, other):
-    with pytest.raises(
-        TypeError, match=rf"^options must be .*\btoken_mask\b.*, got {other}: token_mask"
-    ):
-        Tokens(name, 3).call(**{other: torch.ones(2, 3)})
-
-
-@promise(
     "all", "gradients are those of finite differences", name=list(FUNCTIONS), mask=[None, "holes"]
 )
 def finite_differences(name, mask):

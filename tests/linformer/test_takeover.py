@@ -99,58 +99,6 @@ def test_whole_encoder_takeover():
     np.testing.assert_allclose(out.detach()[real], expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"key_padding_mask": None}, "got key_padding_mask: token_mask=~key_padding_mask says the same"),
-        ({"src_key_padding_mask": None}, "got src_key_padding_mask: token_mask=~src_key_padding_mask says the same"),
-        ({"attention_mask": None}, "got attention_mask: token_mask=attention_mask.bool() says the same of zeros and"
-         " ones, (batch, n)"),
-        ({"mask": None}, "got mask: token_mask, (batch, n), is True for a real token"),
-        ({"attn_mask": None}, "got attn_mask: there are no n by n weights, and LinformerEncoderLayer goes where"
-         " PyTorch's encoder layer stood"),
-        ({"need_weights": False}, "got need_weights: there are no n by n weights to return"),
-        ({"is_causal": True}, "got is_causal: each compressed key mixes all tokens, the future too"),
-    ],
-)  # fmt: skip
-def test_calls_in_pytorchs_style(given, message):
-    (x,) = tensors((3, 6, 6))
-    for layer, tokens in (
-        (layer_of(), (x,)),
-        (LinformerCrossAttention(6, 2, 8, 3).double(), (x, x)),
-    ):
-        answer = said(lambda: layer(*tokens, **given))  # noqa: B023
-        assert answer == f"TypeError: options must be token_mask or causal, {message}"
-        names, count = ", ".join(("x", "memory")[: len(tokens)]), len(tokens) + 1
-        with pytest.raises(
-            TypeError,
-            match=f"^arguments without a name must be {names}, got {count} of them: name token_mask or causal$",
-        ):
-            layer(*tokens, x)
-    assert (
-        said(lambda: layer(*tokens, length=None))
-        == "TypeError: options must be token_mask or causal, got length"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [
-        ("token_mask", "src_key_padding_mask=~token_mask says the same"),
-        ("attention_mask", "src_key_padding_mask=attention_mask == 0 says the same, (batch, n)"),
-        ("mask", "src_key_padding_mask, (batch, n), is True for padding"),
-    ],
-)
-def test_masks_of_encoder_layer(name, way):
-    layer, options = (
-        LinformerEncoderLayer(6, 2, 8, 3, 12),
-        "src_mask, src_key_padding_mask, or is_causal",
-    )
-    assert said(lambda: layer(torch.zeros(1, 6, 6), **{name: None})) == (
-        f"TypeError: options must be {options}, got {name}: {way}"
-    )
-
-
 def biased(layer):
     with torch.no_grad():
         for seed, part in enumerate((layer.to_q, layer.to_k, layer.to_v, layer.to_out)):

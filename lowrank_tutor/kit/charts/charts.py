@@ -17,14 +17,12 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import own_names
 from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import GRAY, INK, LINES, MUTED, TEAL, WIDTH, panel, styled
 
 APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
 
 
-@own_names(lines='curves(range(1, len(s) + 1), {"singular values": s}) plots them')
 @styled
 def curves(
     x: ArrayLike,
