@@ -298,7 +298,9 @@ def factorize_ratings(
     k = check_rank(k, table.shape)
     values = known.values.astype(np.float64)
     if values.min() == values.max():
-        way = "randomized_svd(a, k) counts the others as zeros, and the package implicit weighs them"
+        way = (
+            "randomized_svd(a, k) counts the others as zeros, and the package implicit weighs them"
+        )
         raise ValueError(
             f"ratings must differ, got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
         )
