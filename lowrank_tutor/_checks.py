@@ -59,7 +59,8 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
     operator.
     """
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
-        raise TypeError(f"{name} must be an array without a mask, got a masked array")
+        way = ".astype(float).filled(np.nan) makes gaps of what it hides"
+        raise TypeError(f"{name} must be an array without a mask, got a masked array: {way}")
     if is_sparse(value) or is_operator(value):
         kind = "a sparse" if is_sparse(value) else "an operator,"
         way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
@@ -107,7 +108,8 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     if array.dtype.kind not in "biuf":
         ways = {
             "c": ": np.linalg.svd takes complex ones",
-            "O": ": try .astype(float)" * hasattr(value, "astype"),
+            "O": ": try .astype(float)" * hasattr(value, "astype")
+            or ": .weight.detach().numpy() has its numbers" * hasattr(value, "weight"),
         }
         way = ways.get(array.dtype.kind, "")
         if hasattr(value, "select_dtypes"):
@@ -139,7 +141,8 @@ def _check_entries(array: FloatArray, name: str) -> None:
         )  # a vector may be what a sparse matrix stores
         if array.ndim == 2 and np.isnan(largest):
             filled = f"lr.factorize_ratings({name} - m, None, k).estimates + m"
-            where += f": to fill gaps, m = np.nanmean({name}, axis=0), then {filled}"
+            where += f": to fill gaps, m = np.nanmean({name}, axis=0), then {filled}; "
+            where += f"if units differ, divide {name} by np.nanstd({name}, axis=0) first"
         raise ValueError(f"{name} must be finite, got {array[tuple(place)]}{where}")
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"

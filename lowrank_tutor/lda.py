@@ -134,7 +134,7 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     does: every coordinate is divided by its standard deviation within the classes, and a principal
     direction of the result is left out if the standard deviation along it is at most 1e-4. So a
     coordinate that is constant within each class does not count, even if it alone would tell the
-    classes apart.
+    classes apart. Shrinkage for few points is in scikit-learn's ``LinearDiscriminantAnalysis``.
 
     ``labels`` are integers, strings, bytes, bools, or finite floats, at least two different. ``k``
     is between 1 and the number of classes - 1, its default, and at most the number of directions

@@ -194,7 +194,9 @@ def _as_nonnegative(x: ArrayLike) -> FloatArray:
     """Validate a matrix without negative entries."""
     matrix = as_matrix(x, "x", ", and scikit-learn's NMF takes it as it is")
     if (matrix < 0).any():
-        raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
+        raise ValueError(
+            f"x must be non-negative, got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
+        )
     return matrix
 
 
@@ -223,7 +225,8 @@ def nmf(
     run ends when a sweep lowers the error by no more than ``tolerance``, at least 0 and below 1,
     times the norm of $X$. Where $X = CF$ can hold exactly, the last digits converge slowly; if a
     run has not ended after ``max_sweeps``, ``converged`` is False. For a quick look pass
-    ``starts=1, tolerance=1e-4``. ``k`` is between 1 and ``min(n, d)``.
+    ``starts=1, tolerance=1e-4``. ``k`` is between 1 and ``min(n, d)``. Noise below zero can be cut
+    first, ``np.maximum(x, 0)``; scikit-learn's ``NMF`` has other losses (``beta_loss``).
 
     >>> nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1).f.round(4)
     array([[0.7071, 0.7071, 0.    ],

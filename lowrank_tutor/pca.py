@@ -46,8 +46,9 @@ class PCA:
     takes it as a step. Of its ``check_estimator``, eight checks fail: six ask for other words in an
     error, one for a bad setting to pass until ``fit``, and one for arrays of objects. There is no
     ``set_output``. For points that are sparse or come in parts, take scikit-learn's
-    ``TruncatedSVD`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``,
-    then ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`).
+    ``PCA`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``, then
+    ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`), after
+    dividing ``x`` by ``np.nanstd(x, axis=0)`` if units differ.
 
     Parameters
     ----------
@@ -119,9 +120,7 @@ class PCA:
 
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
-        points = as_matrix(
-            x, "x", ", and scikit-learn's TruncatedSVD takes it as it is, but does not center it"
-        )
+        points = as_matrix(x, "x", ", and scikit-learn's PCA takes it as it is")
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")

@@ -129,7 +129,8 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
     It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral
-    norm, for ``k`` from 0 to ``len(s)``. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
+    norm, for ``k`` from 0 to ``len(s)``. Values that ``s`` leaves out, as `randomized_svd` does,
+    are not counted. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
 
     >>> tail_error([3.0, 2.0, 1.0], k=1), tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
     (2.23606797749979, 2.0)
@@ -268,8 +269,9 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     those of the noise, no other fixed threshold has a smaller mean squared error. ``noise`` is at
     least 0 and below 1e75. If it is None, the threshold is $x / \sqrt{y} \cdot \mathrm{median}(s)$,
     where $y$ is the median of the Marchenko-Pastur law for $\beta$; this supposes that the rank is
-    well below half of ``min(m, n)``. ``s`` must hold all singular values. Source: Gavish and Donoho
-    (2014), doi:10.1109/TIT.2014.2323359.
+    well below half of ``min(m, n)``. ``s`` must hold all singular values: of a correlation matrix
+    of m rows they are ``np.sqrt(m * eigenvalues)``. Source: Gavish and Donoho (2014),
+    doi:10.1109/TIT.2014.2323359.
 
     >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
     2.0
@@ -285,11 +287,11 @@ def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> floa
     r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
 
     A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a
-    cut should keep only what is above the somewhat higher `hard_threshold`. The arguments, what is
-    assumed of the noise, and how its standard deviation $\nu$ follows from the median of ``s``
-    where ``noise`` is None, are the same there. The edge is a limit for growing m and n: the
-    largest value of a finite matrix of noise lies a little above or below it. Source:
-    Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
+    cut should keep only what is above the somewhat higher `hard_threshold`. The arguments (singular
+    values, not eigenvalues), what is assumed of the noise, and how its standard deviation $\nu$
+    follows from the median of ``s`` where ``noise`` is None, are the same there. The edge is a
+    limit for growing m and n: the largest value of a finite matrix of noise lies a little above or
+    below it. Source: Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
 
     >>> round(noise_edge([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 2 times sqrt(3) times 0.5
     1.732051
@@ -324,6 +326,9 @@ def choose_rank(
     total: float | None = None,
 ) -> int:
     r"""Choose the rank ``k`` at which to cut a spectrum ``s`` (r,), by exactly one of four rules.
+
+    ``s`` are singular values, not eigenvalues or variances: of a correlation matrix of T rows take
+    ``np.sqrt(T * eigenvalues)``, and of a PCA ``pca.singular_values_``.
 
     ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i
     \sigma_i^2$.

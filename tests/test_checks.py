@@ -84,9 +84,10 @@ RNG = "rng must be a numpy.random.Generator, a seed (an integer) or None, got "
 
 SPECTRUM = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
 CENTERED = "m = np.nanmean(x, axis=0), then lr.factorize_ratings(x - m, None, k).estimates + m"
+UNITS = "if units differ, divide x by np.nanstd(x, axis=0) first"
 
 WRONG_VALUES = [
-    (a, [[1.0, np.nan]], f"x must be finite, got nan at [0, 1]: to fill gaps, {CENTERED}"),
+    (a, [[1.0, np.nan]], f"x must be finite, got nan at [0, 1]: to fill gaps, {CENTERED}; {UNITS}"),
     (a, [[1.0, np.inf]], "x must be finite, got inf at [0, 1]"),
     (a, np.zeros((0, 3)), EMPTY + "(0, 3)"),
     (a, NoArray(), RECTANGLE + "NoArray()"),
@@ -163,11 +164,17 @@ WRONG_TYPES = [
     (a, np.array([["a"]]), REAL + "dtype <U1"),
     (a, np.array([[1j]]), REAL + "dtype complex128: np.linalg.svd takes complex ones"),
     (a, Frame([[1, "x"]]), REAL + "dtype object: try .astype(float)"),
+    (
+        a,
+        torch.nn.Linear(1, 1),
+        REAL + "Linear(in_fea...=1, bias=True): .weight.detach().numpy() has its numbers",
+    ),
     (integer, torch.ones(1, requires_grad=True), INTEGER + "an unprintable Tensor"),
     (
         a,
         np.ma.masked_equal([[1.0, 2.0]], 2.0),
-        "x must be an array without a mask, got a masked array",
+        "x must be an array without a mask, got a masked array: .astype(float).filled(np.nan) makes "
+        "gaps of what it hides",
     ),
     (
         a,

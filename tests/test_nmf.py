@@ -141,7 +141,10 @@ def test_bounds():
     assert result.c.shape == (3, 3)
     assert nmf([[-0.0, 1.0]], 1).error == 0
     for call, message in (
-        (lambda: nmf([[0.0, -1e-12]], 1), "x must be non-negative, got -1e-12"),
+        (
+            lambda: nmf([[0.0, -1e-12]], 1),
+            "x must be non-negative, got -1e-12: np.maximum(x, 0) sets such entries to 0",
+        ),
         (lambda: nmf([[1.0]], 1, tolerance=1), "tolerance must be at least 0 and below 1, got 1.0"),
         (lambda: result.transform(np.ones((3, 5))), "x must have 4 columns, got shape (3, 5)"),
     ):

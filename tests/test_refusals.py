@@ -229,7 +229,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "Autoencoder.forward": {"x": tensor(torch.ones(3, 8))},
     "Autoencoder.fit": {"x": tensor(torch.randn(3, 8), finite=True), "steps": whole(1, 0)},
     "distortion": {"x": array(POINTS), "projection": array(np.ones((1, 2)))},
-    "gaussian_projection": {"k": whole(2, high=3), "d": whole(3)},
+    "gaussian_projection": {"k": whole(2), "d": whole(3)},
     "inner_product_failure_bound": BOUND,
     "inner_product_std": {"rho": real(0.5), "k": whole(2)},
     "min_dim": {"n_points": whole(9, 2), "eps": real(0.5), "delta": real(0.1), "bound": word("chernoff")},

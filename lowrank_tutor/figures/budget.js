@@ -180,11 +180,7 @@ const budget = ({ figure, place, data, move }) => {
       last = found || last;
       asked++;
       figure.instrument.recall ||= (kept) => {
-        const fits =
-          kept &&
-          typeof kept.bytes === "number" &&
-          typeof kept.answered === "number" &&
-          typeof kept.state === "object";
+        const fits = kept?.bytes >= 0 && kept.answered <= 1 && kept.state;
         if (fits && (!best || kept.bytes < best.bytes)) best = kept;
         showBest();
       };

@@ -15,7 +15,8 @@ const practiced = () => {
           kind,
           {
             days: Array.isArray(days) ? days : [],
-            last: Number(last) || 0,
+            /* a clock that ran ahead is as good as none */
+            last: Number(last <= Date.now() && last),
             missed: missed === true,
             level: LEVELS[level - 1] ? level : 1,
           },
