@@ -231,7 +231,7 @@ def rank_report(
     ]
     if not rows:
         raise ValueError(
-            f"model must hold a weight with two axes or more, got none among {len(entries)} entries"
+            f"model must hold a weight with two axes, got none among {len(entries)} entries"
         )
     whole = [*(f"k for {share:.0%}" for share in SHARES), "above noise"]
     shares = whole if leading is None else [f"energy at k = {leading}"]

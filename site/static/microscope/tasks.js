@@ -86,7 +86,7 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
       const [all, out, turned] = FUSED.find(([end]) => `.${name}`.endsWith(`.${end}`)) ?? [],
         start = all && name.slice(0, -all.length),
         o = all && at(start, `${out}.weight`);
-      return o && at(name) ? [{ name: start, all: at(name), o, turned }] : [];
+      return o && at(name, "") ? [{ name: start, all: at(name, ""), o, turned }] : [];
     });
   /** Why an adapter cannot be read, or nothing. */
   const flawOf = (pairs, config) => {
