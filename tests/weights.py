@@ -241,7 +241,7 @@ BROKEN = {
     "stacked ranks": (peft(r=3), "rank"),
     "ranks beside a pattern": (peft(r=3, rank_pattern={"k_proj": 6}), "rank"),
     "parameters": (peft(target_parameters=["w"]), "target_parameters"),
-    "AdaLoRA": (peft(PEFT | {f"{BASE}lora_E": A}), "between"),
+    "AdaLoRA": (peft(PEFT | {f"{BASE}lora_E": A}), "factor"),
     "kind": (peft(peft_type="LOHA"), "LOHA"),
     **{
         start: (peft(init_lora_weights=start), start)

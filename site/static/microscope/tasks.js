@@ -102,10 +102,9 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     if (kind !== '"LORA"') return `It is an adapter of the kind ${kind}; this page reads LORA.`;
     if (STARTS.test(start))
       return `It started from ${start}, which changes the base weights, too: convert it with peft's save_pretrained first.`;
-    if (variant) return `Its configuration has ${variant}, which this page doesn't read.`;
     if (odd)
-      return `“${odd.path}” has factors of several experts, or of another rank than its configuration says, or one between them; this page can't read that.`;
-    return "";
+      return `“${odd.path}” has stacked ranks of experts, or a rank or a factor that its configuration doesn't explain; this page can't read that.`;
+    return variant ? `Its configuration has ${variant}, which this page doesn't read.` : "";
   };
   const sort = (opened, notes) => {
     let index = {};
