@@ -175,13 +175,13 @@ def rank_report(
     with $\nu$ from the median singular value. This assumes a few sheets and independent noise of
     one variance, which no trained weight is; in noise alone, normal and square, it counted none in
     five of six matrices, and one in the sixth. Values below $\sigma_1 \sqrt{\min(m, n)\,
-    \varepsilon}$ may be rounding and do not count. Entries with fewer than two rows or columns are left
-    out, as are integers and whatever else is no tensor. Weights are decomposed where they are, on a
-    GPU or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
+    \varepsilon}$ may be rounding and do not count. Weights are decomposed where they are, on a GPU
+    or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
 
     Weights must have two axes: give experts one by one, and a convolution as ``w.flatten(1)``.
-    Refused are also numbers in 8 bits or packed in integers, and the factors of an adapter, whose
-    products the page *A microscope* shows how to give. ``names`` can choose the others.
+    Numbers in 8 bits or packed in integers are refused, and so are the factors of an adapter: give
+    their product. ``names`` can choose the other weights. Entries with fewer than two rows or
+    columns are left out, as are other integers and whatever is no tensor.
 
     Parameters
     ----------
@@ -258,10 +258,9 @@ def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
 def _row(
     name: str, weight: Tensor, rank: int | None, dtype: torch.dtype
 ) -> tuple[object, ...] | None:
-    packed = weight.dtype in PACKED or (weight.is_floating_point() and weight.itemsize < 2)
-    if weight.ndim < 2 or not (packed or weight.is_floating_point()):
+    if weight.ndim < 2 or not (weight.is_floating_point() or weight.dtype in PACKED):
         return None
-    if packed:
+    if weight.dtype in PACKED or weight.itemsize < 2:
         raise TypeError(
             f"{name} must hold numbers of 16 bits or more, got {weight.dtype}: undo the packing, or"
             " multiply by the scales"
