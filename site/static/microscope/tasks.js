@@ -297,7 +297,10 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     const [m, n] = [sides(b)[0], sides(a)[1]],
       name = `${path}.weight`;
     return [...endsOf(name).map((end) => weights.get(end)), ends.get(name)].find(
-      (base) => base && [`${m},${n}`, `${n},${m}`].includes(String(base.shape)),
+      (base) =>
+        base &&
+        [`${m},${n}`, `${n},${m}`].includes(String(base.shape)) &&
+        !files.flaw(base, weights, 2),
     );
   };
   const pairOf = (path) => adapter.pairs.find((pair) => pair.path === path);
