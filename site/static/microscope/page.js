@@ -185,7 +185,7 @@
   const stable = (told) =>
     says(
       "stable",
-      `Its stable rank is ${number(told.stable)}: so many directions as strong as its first, ${number(told.s[0])}, would have its energy.`,
+      `Its stable rank is ${number(told.stable)}: that many directions as strong as its first, ${number(told.s[0])}, would have the same energy.`,
     );
   const needed = ({ errors }, most) => errors.findIndex((error) => error <= most);
   const tellWeight = (told) => [
