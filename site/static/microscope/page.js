@@ -473,7 +473,7 @@
                 {},
                 weights.some(({ latent }) => latent)
                   ? "Its attention is latent (MLA): nothing is said of heads."
-                  : "No attention is known by these names, so nothing is said of heads.",
+                  : "No attention is known by these names.",
               ),
               steps: [],
             },

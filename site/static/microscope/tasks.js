@@ -103,7 +103,7 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     if (STARTS.test(start))
       return `It started from ${start}, which changes the base weights, too: convert it with peft's save_pretrained first.`;
     if (odd)
-      return `“${odd.path}” has stacked ranks of experts, or a rank or a factor that its configuration doesn't explain; this page can't read that.`;
+      return `“${odd.path}” has stacked ranks of experts, or a rank or a factor that its configuration doesn't explain.`;
     return variant ? `Its configuration has ${variant}, which this page doesn't read.` : "";
   };
   const sort = (opened, notes) => {
@@ -146,8 +146,8 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
         `It names ${missing.length === 1 ? "a file" : `${missing.length} files`} that you didn't choose, such as “${missing[0]}”. Their weights are left out.`,
       ]);
   };
-  const headsIn = (config) =>
-    [config.num_attention_heads, config.n_head, config.num_heads].find(Number.isSafeInteger);
+  const whole = (...counts) => counts.find(Number.isSafeInteger);
+  const headsIn = (config) => whole(config.num_attention_heads, config.n_head, config.num_heads);
   const describe = (tensor) => {
     const { name, shape, dtype } = tensor,
       [m, n] = sides(tensor),
@@ -227,8 +227,8 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     if (!asked) refuse("Type the number of heads above, or drop config.json.");
     if (q && long === 2 * outs)
       refuse("Gates are packed with its queries; this page can't tell them apart.");
-    const width = model.head_dim ?? outs / asked,
-      shared = k ? sides(k)[0] / width : (model.num_key_value_heads ?? asked);
+    const width = whole(model.head_dim, outs / asked),
+      shared = k ? sides(k)[0] / width : whole(model.num_key_value_heads, asked);
     if (
       ![asked, width, shared, asked / shared].every((x) => Number.isSafeInteger(x) && x > 0) ||
       outs !== asked * width ||
@@ -275,8 +275,9 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
       own = alpha && (await load(alpha)).numbers[0],
       strength = patternOf(config?.alpha_pattern, path) ?? own ?? common,
       r = a.shape[0],
-      factor = strength / (config?.use_rslora ? Math.sqrt(r) : r);
-    return Number.isFinite(strength) && fits(Math.abs(factor))
+      divisor = config?.use_rslora ? Math.sqrt(r) : r,
+      factor = Number.isFinite(strength) ? strength / divisor : NaN;
+    return fits(Math.abs(factor))
       ? { r, factor }
       : refuse("Its alpha is no number, or far too large or small.");
   };
