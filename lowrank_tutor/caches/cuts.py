@@ -1,6 +1,7 @@
 """Report how near to low rank the weights of a model are, and cut a linear layer in two, best for its inputs."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -17,6 +18,9 @@ from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd
 
 SHARES = (0.9, 0.95, 0.99)
+PACKED = (torch.uint8, torch.int8, torch.int32)
+# Factors of adapters, and the products of those that stack all experts, by their names in peft.
+FACTORS = re.compile(r"lora_(embedding_)?[AB]|experts(\.base_layer)?$")
 
 
 def compress(
@@ -164,11 +168,13 @@ def rank_report(
     with $\nu$ from the median singular value. This assumes a few sheets and independent noise of
     one variance, which no trained weight is; in noise alone, normal and square, it counted none in
     five of six matrices, and one in the sixth. Values below $\sigma_1 \sqrt{\min(m, n)\,
-    \varepsilon}$ may be rounding and do not count. A weight with more than two axes, such as a
-    convolution's, is flattened after the first, and its shape says so. Entries with fewer than two
-    rows or columns are left out, as are integers and whatever else is no tensor. Weights are
-    decomposed where they are, on a GPU or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame``
-    print the columns.
+    \varepsilon}$ may be rounding and do not count. Weights are decomposed where they are, on a GPU
+    or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
+
+    Weights must have two axes: give experts one by one, and a convolution as ``w.flatten(1)``.
+    Numbers in 8 bits or packed in integers are refused, and so are the factors of an adapter: give
+    their product. ``names`` can choose the other weights. Entries with fewer than two rows or
+    columns are left out, as are other integers and whatever is no tensor.
 
     Parameters
     ----------
@@ -218,7 +224,7 @@ def rank_report(
     ]
     if not rows:
         raise ValueError(
-            f"model must hold a weight with two axes or more, got none among {len(entries)} entries"
+            f"model must hold a weight with two axes, got none among {len(entries)} entries"
         )
     whole = [*(f"k for {share:.0%}" for share in SHARES), "above noise"]
     shares = whole if leading is None else [f"energy at k = {leading}"]
@@ -245,19 +251,33 @@ def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
 def _row(
     name: str, weight: Tensor, rank: int | None, dtype: torch.dtype
 ) -> tuple[object, ...] | None:
-    if weight.ndim < 2 or not weight.is_floating_point():
+    if weight.ndim < 2 or not (weight.is_floating_point() or weight.dtype in PACKED):
         return None
+    if weight.dtype in PACKED or weight.itemsize < 2:
+        raise TypeError(
+            f"{name} must hold numbers of 16 bits or more, got {weight.dtype}: undo the packing, or"
+            " multiply by the scales"
+        )
     check_not_meta(name, check_plain(name, weight))
-    matrix = _on_its_device(weight.detach().flatten(1), dtype)
-    shape = tuple(matrix.shape)
-    if min(shape) < 2:
+    if min(weight.flatten(1).shape) < 2:
         return None
+    if weight.ndim > 2:
+        raise ValueError(
+            f"{name} must have two axes, got shape {tuple(weight.shape)}: give experts one by one,"
+            " or w.flatten(1) of a convolution"
+        )
+    if FACTORS.search(name):
+        raise ValueError(
+            f"{name} must be one weight, got a factor of an adapter, or experts: give the update,"
+            " alpha / r * b @ a, of one layer"
+        )
+    matrix = _on_its_device(weight.detach(), dtype)
+    shape = tuple(matrix.shape)
     if not matrix.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(matrix[~matrix.isfinite()][0])}")
     matrix = matrix / (
         float(matrix.abs().max()) or 1.0
     )  # so that squares neither overflow nor vanish
-    written = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
     if rank is not None:
         whole = float(matrix.square().sum(dtype=torch.float64)) or 1.0
         s = randomized_svd(matrix.cpu().numpy(), min(rank, *shape), rng=0).s.astype(float)
@@ -265,7 +285,7 @@ def _row(
             whole / (float(s[0]) ** 2 or math.inf),
             min(1.0, float((s**2).sum()) / whole),
         )
-        return name, written, stable, share, break_even_rank(*shape)
+        return name, str(shape), stable, share, break_even_rank(*shape)
     gram = (
         matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix
     )  # several times faster than singular values
@@ -275,7 +295,7 @@ def _row(
     above = int((s > max(noise_edge(s, *shape), rounding)).sum())
     return (
         name,
-        written,
+        str(shape),
         stable,
         *(choose_rank(s, energy=share) for share in SHARES),
         above,
