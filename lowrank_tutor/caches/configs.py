@@ -81,7 +81,7 @@ def read_config(config: Mapping[str, Any]) -> Model:
     experts = _experts(of, family, len(kinds))
     fixed = TYPES["fixed"] | family.get("fixed", {})
     known = {*TYPES["harmless"], *family.get("harmless", ()), *_names(family)}
-    known |= {field for field, value in fixed.items() if config.get(field) == value}
+    known |= {field for field, value in fixed.items() if repr(config.get(field)) == repr(value)}
     if strange := sorted(str(field) for field in of.given if field not in known):
         raise ValueError(
             f"config must have fields and values that are known for {name}, got {strange[0]}: {ENTER}"
