@@ -11,10 +11,11 @@ Three further numbers say how many vectors: of the newest ``window`` tokens, one
 many tokens, and of those that are kept only the ``chosen`` ones are read. ``heads`` counts the
 queries, or the heads of a state.
 
-Which fields say this, ``data/model_types.json`` has for each ``model_type`` that is read, in the
-words of these parts: a name stands for the field's value, ``a|b`` for the first of two fields that
-is there, ``a/b`` for a quotient, and a list for a product. Further fields are those whose value is
-``fixed``, and those that are ``harmless`` for the cache. The page's figures read the same file.
+Which fields say this, ``data/model_types.json`` has for families of ``model_type``: of each kind of
+layer, the ``parts`` that it keeps. In a part a name stands for the field's value, ``a|b`` for the
+first of two fields that is there, ``a/b`` for a quotient, and a list for a product. Further fields
+are those whose value is ``fixed``, and those that are ``harmless`` for the cache. The figure
+``card`` reads the same file.
 """
 
 import json
@@ -77,7 +78,7 @@ def read_config(config: Mapping[str, Any]) -> Model:
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
     kinds = _kinds(of, family)
     for kind in kinds:
-        parts.update(tuple(of.part(fields).items()) for fields in family["kinds"][kind])
+        parts.update(tuple(of.part(name).items()) for name in family["kinds"][kind])
     experts = _experts(of, family, len(kinds))
     fixed = TYPES["fixed"] | family.get("fixed", {})
     known = {*TYPES["harmless"], *family.get("harmless", ()), *_names(family)}
@@ -93,8 +94,8 @@ def _names(family: Mapping[str, Any]) -> set[str]:
     """Name the fields that say what models of a family keep."""
     found = [family.get("field", "layer_types"), family.get("layers", "num_hidden_layers")]
     found += family.get("experts", {}).values()
-    for part in [part for parts in family["kinds"].values() for part in parts]:
-        for value in part.values():
+    for name in [name for names in family["kinds"].values() for name in names]:
+        for value in TYPES["parts"][name].values():
             found += value if isinstance(value, list) else [str(value)]
     return set(re.split("[|/]", "|".join(found)))
 
@@ -130,10 +131,10 @@ class _Fields:
             raise ValueError(f"{name} must be a list of {n} layers, got {_show(rows)}")
         return list(rows)
 
-    def part(self, fields: Mapping[str, Any]) -> dict[str, int]:
-        """Return what one layer keeps."""
+    def part(self, name: str) -> dict[str, int]:
+        """Return what one layer keeps, as a part of the table says it."""
         found = {}
-        for key, value in fields.items():
+        for key, value in TYPES["parts"][name].items():
             if key == "state":
                 found[key] = math.prod(map(self.number, value))
             elif isinstance(value, int):

@@ -82,9 +82,20 @@ const card = ({ place, data, move, tell }) => {
       seconds = Math.max(moving, computing);
       const why =
         moving >= computing
-          ? `reads ${two(weightBytes / GIB)} GiB of weights and ${two(cacheBytes / GIB)} GiB of caches at ${none(Math.round(gpu.bandwidth / 1e9))} GB/s`
-          : `does ${two(work / 1e12)} trillion operations in ${two(1e3 * computing)} ms`;
-      speed = `speed: for one token of each chat a card ${why}: without speculative decoding at most ${none(Math.round(chats / seconds))} tokens a second in all`;
+          ? "reads " +
+            two(weightBytes / GIB) +
+            " GiB of weights and " +
+            two(cacheBytes / GIB) +
+            " GiB of caches at " +
+            none(Math.round(gpu.bandwidth / 1e9)) +
+            " GB/s"
+          : "does " + two(work / 1e12) + " trillion operations in " + two(1e3 * computing) + " ms";
+      speed =
+        "speed: for one token of each chat a card " +
+        why +
+        ": without speculative decoding at most " +
+        none(Math.round(chats / seconds)) +
+        " tokens a second in all";
     }
     const states = cacheBits < Math.max(...bits) ? " (states 16)" : "";
     return {
@@ -96,9 +107,37 @@ const card = ({ place, data, move, tell }) => {
       memory: gpu.memory / GIB,
       share,
       lines: [
-        `weights: ${two(onCard)} of ${two(total)} billion a card, ${weightBits} bits each: ${two(weights / GIB)} GiB`,
-        `cache: ${none(sum(kept))} numbers a card and chat, ${cacheBits} bits each${states}: ${two(cache / GIB)} GiB`,
-        `chats: ${share} of ${two(gpu.memory / GIB)} GiB, less the weights and ${other} GiB of other memory, leave ${two(room / GIB)} GiB: ${none(fit)} on a card, ${none(chats)} in all`,
+        "weights: " +
+          two(onCard) +
+          " of " +
+          two(total) +
+          " billion a card, " +
+          weightBits +
+          " bits each: " +
+          two(weights / GIB) +
+          " GiB",
+        "cache: " +
+          none(sum(kept)) +
+          " numbers a card and chat, " +
+          cacheBits +
+          " bits each" +
+          states +
+          ": " +
+          two(cache / GIB) +
+          " GiB",
+        "chats: " +
+          share +
+          " of " +
+          two(gpu.memory / GIB) +
+          " GiB, less the weights and " +
+          other +
+          " GiB of other memory, leave " +
+          two(room / GIB) +
+          " GiB: " +
+          none(fit) +
+          " on a card, " +
+          none(chats) +
+          " in all",
         speed,
       ],
     };

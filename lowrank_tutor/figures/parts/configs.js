@@ -51,9 +51,9 @@ const readConfig = (config, types) => {
   const parts = new Map();
   layers
     .flatMap((kind) => family.kinds[kind])
-    .forEach((fields) => {
+    .forEach((words) => {
       const part = Object.fromEntries(
-        Object.entries(fields)
+        Object.entries(types.parts[words])
           .filter(([key, value]) => !isNull(key, value))
           .map(([key, value]) => [key, valueOf(key, value)]),
       );
@@ -72,7 +72,9 @@ const readConfig = (config, types) => {
     experts[1] = number(used, 1, all) / all;
   }
 
-  const specs = Object.values(family.kinds).flat().flatMap(Object.values).flat();
+  const specs = Object.values(family.kinds)
+    .flat()
+    .flatMap((words) => Object.values(types.parts[words]).flat());
   const read = [...specs, ...Object.values(family.experts || {}), "hidden_size", field]
     .concat(family.layers || "num_hidden_layers", "model_type")
     .flatMap((names) => String(names).split(/[|/]/));
@@ -84,7 +86,12 @@ const readConfig = (config, types) => {
   );
   if (unknown.length)
     throw new Error(
-      `config must have fields and values that are known for ${name}, got ${unknown.sort()[0]}: ${ENTER}`,
+      "config must have fields and values that are known for " +
+        name +
+        ", got " +
+        unknown.sort()[0] +
+        ": " +
+        ENTER,
     );
   const short = Object.entries(config).filter(([name]) => read.includes(name));
   return {
