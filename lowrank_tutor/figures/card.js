@@ -218,9 +218,7 @@ const card = ({ place, data, move, tell }) => {
           ...Object.fromEntries(
             Object.entries(gpus).map(([name, { memory }]) => [
               name,
-              name.split(" ").some((word) => word.endsWith("GB"))
-                ? name
-                : name + ", " + memory / 1e9 + " GB",
+              name + ", " + memory / 1e9 + " GB",
             ]),
           ),
           [OWN]: "a card of your own",
