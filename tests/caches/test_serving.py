@@ -15,20 +15,10 @@ from lowrank_tutor.caches import Model, published_caches, read_config, serve
 from lowrank_tutor.caches.configs import TYPES
 from lowrank_tutor.caches.serving import stored
 
-# Configurations as files config.json have them, and others with the sentence that refuses them.
+# Configurations as files config.json have them, with the numbers that grow with each token, fixed ones
+# beyond 2**18 tokens, and those of states; and others with the sentence that refuses them.
 PASTED = json.loads((ROOT / "tests" / "configurations.json").read_text("utf-8"))
 READ = {name: each["config"] for name, each in PASTED["read"].items()}
-KEPT = {  # growing, fixed beyond 2**18 tokens, and of that in states
-    "llama": (32 * 2 * 8 * 128, 0, 0), "every layer a window": (0, 32 * 2 * 8 * 128 * 4096, 0),
-    "a window that is off": (28 * 2 * 4 * 128, 0, 0), "a window that is null": (32 * 2 * 8 * 128, 0, 0),
-    "a window longer than texts": (0, 32 * 2 * 32 * 96 * 2**18, 0),
-    "text beside pictures": (2 * 4 * 256, 5 * 2 * 4 * 256 * 1024, 0),
-    "every second a window": (12 * 2 * 8 * 64, 12 * 2 * 8 * 64 * 128, 0), "experts alone": (48 * 2 * 4 * 128, 0, 0),
-    "latents": (61 * 576, 0, 0), "an index": (61 * (576 + 128), 0, 0),
-    "an index in half the layers": (4 * 40 + 2 * 6, 0, 0), "one vector for four": (128 + 32 + 4, 3 * 128 * 512, 0),
-    "states and latents": (576, 3 * 32 * 128 * 128, 3 * 32 * 128 * 128),
-    "states": (2 * 2 * 2 * 256, 6 * 32 * 128 * 64, 6 * 32 * 128 * 64), "by hand": (32 * 2 * 8 * 128, 0, 0),
-}  # fmt: skip
 GIB = 2**30
 N = 2**17
 ROWS = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8"))["rows"]
@@ -100,7 +90,11 @@ def test_types_are_those_of_classes(name):
 
 @pytest.mark.parametrize("name", READ)
 def test_configs(name):
-    model, (growing, fixed, states) = read_config(READ[name]), KEPT[name]
+    model = read_config(READ[name])
+    growing, fixed, states = (
+        sum(math.prod(map(int, product.split("*"))) for product in kept.split("+"))
+        for kept in PASTED["read"][name]["kept"]
+    )
     for n in (2**18, 2**18 + 1024):
         assert sum(stored(part, n) for part in model.parts) == n * growing + fixed
         kept = serve(model, "H200", billions=2000, n=n, cache_bits=8).cache * GIB
