@@ -293,9 +293,7 @@ const card = ({ place, data, move, tell }) => {
   );
   const ours = fold("A card of your own"),
     about = line(ours),
-    own = ["memory, GB", "GB a second", "trillion operations a second"].map((words) =>
-      ask(about, words),
-    );
+    own = ["memory, GB", "GB a second", "trillion ops a second"].map((words) => ask(about, words));
   controls.button(
     about,
     "Use this card",
