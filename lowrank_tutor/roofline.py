@@ -59,8 +59,7 @@ def gpu_named(name: str, memory: float) -> str | None:
     """Find a card in ``GPUS``; return None for any other, whose peaks may be higher.
 
     ``torch.cuda.get_device_name()`` gives the name and ``torch.cuda.mem_get_info()[1]`` the bytes
-    of memory, which tell an A100 with 80 GB, whose memory is faster and which is not in the table,
-    from the one with 40 GB.
+    of memory, which tell an A100 with 80 GB, whose memory is faster, from the one with 40 GB.
 
     >>> gpu_named("NVIDIA A100-SXM4-40GB", 42.4e9), gpu_named("NVIDIA A100-SXM4-80GB", 85e9)
     ('A100', None)

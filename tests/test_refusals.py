@@ -271,14 +271,14 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     ],
     "read_config": {
         "config": some(
-            {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 4},
+            {"model_type": "by hand", "layers": 1, "groups": 2, "width": 4},
             words="words", number=3, none=None, empty={},
         ),
     },
     "serve": {
         "model": some("Llama-3-70B", unknown="Llama", number=3, none=None), "gpu": word("H100"), "cards": whole(8),
-        "split": word("data"), "n": whole(64), "weight_bits": whole(16), "cache_bits": whole(16), "share": real(0.9),
-        "billions": real(70.0),
+        "split": word("data"), "n": whole(64), "weight_bits": real(16), "cache_bits": whole(16), "share": real(0.9),
+        "other": real(2.0), "billions": real(70.0),
     },
     "latent_attention": [
         {

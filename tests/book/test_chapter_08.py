@@ -145,15 +145,15 @@ def test_words_chosen_by_an_index():
         assert round(answered[words], 2) == rounded
 
 
-def test_index_by_hand_and_in_glm_5(chapter):
+def test_index_by_hand_and_in_deepseek(chapter):
     assert chapter["shares"].tolist() == pytest.approx([3 / 4, 1 / 4])
     rows = json.loads((DATA / "models.json").read_text())["rows"]
-    (layers,) = [row["layers"] for row in rows if row["name"] == "GLM-5"]
+    (layers,) = [row["layers"] for row in rows if row["name"] == "DeepSeek-V3.2"]
     assert [(each["layers"], each.get("latent"), each.get("index")) for each in layers] == [
-        (78, 512, None),
-        (78, None, 128),
+        (61, 512, None),
+        (61, None, 128),
     ]
-    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [78 * 128, 78 * 576]
+    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [61 * 128, 61 * 576]
     assert chapter["fewer"] == pytest.approx(576 * 131_072 / (128 * 131_072 + 576 * 2048))
 
 
