@@ -28,7 +28,7 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture problems clean
+.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of cells stay.
@@ -88,11 +88,6 @@ bench: $(READY_DEV)
 
 picture: $(READY_DEV) book
 	$(BIN)/python site/picture.py
-
-# A problem set, its key, an autograder and question banks, from a seed: make problems SEED=7
-SEED ?= 1
-problems: $(READY)
-	$(BIN)/python -m lowrank_tutor.practice.sheet $(SEED)
 
 mutants: $(READY_DEV)
 	$(BIN)/mutmut run
