@@ -115,8 +115,8 @@ def test_two_processes(tmp_path):
         )
         for rank in range(2)
     ]
-    for rank, process in enumerate(started):
-        told, apart, *refusals = process.communicate(timeout=120)[0].splitlines()
+    printed = [process.communicate(timeout=120)[0].splitlines() for process in started]
+    for rank, (told, apart, *refusals) in enumerate(printed):
         assert re.fullmatch(rf"process {rank}: 2048 tokens, 0.000000\d from one process", told)
         assert float(apart) < 1e-5
         kinds = "layer must have E = F and no biases, got others"
