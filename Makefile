@@ -83,7 +83,6 @@ notebooks: $(READY_DEV)
 
 bench: $(READY_DEV)
 	$(BIN)/python -m measure.speed.svd
-	$(BIN)/python -m measure.packages.linformer
 	$(BIN)/python -m measure.speed.linformer --device cpu
 
 picture: $(READY_DEV) book
