@@ -14,11 +14,6 @@
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
   const state = (kept, kind) => (kind in kept ? (record(kept[kind]).days?.length >= 2 ? 2 : 1) : 0);
-  const element = (tag, properties, ...children) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  };
   const rings = (kept, kinds) => {
     for (const link of all(".bd-sidebar-primary .toctree-l1 > a")) {
       const page = new URL(link.href).pathname
@@ -32,10 +27,10 @@
       if (!states.some(Boolean)) continue;
       const ring = element(
         "span",
-        { className: "ring", title: `${done} of ${mine.length} kinds of problem kept` },
+        { class: "ring", title: `${done} of ${mine.length} kinds of problem kept` },
         element(
           "span",
-          { className: "visually-hidden" },
+          { class: "visually-hidden" },
           ` (${done} of ${mine.length} kinds of problem kept)`,
         ),
       );
@@ -49,7 +44,7 @@
       const now = state(kept, item.dataset.kind);
       item.dataset.state = now;
       item.querySelector(".state")?.remove();
-      if (now) item.append(element("span", { className: "state" }, ` ${STATES[now]}`));
+      if (now) item.append(element("span", { class: "state" }, ` ${STATES[now]}`));
     });
   const isDay = (day) => typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day);
   const isKept = (one) =>
@@ -94,7 +89,7 @@
           accept: ".json,application/json",
           hidden: true,
         }),
-        said = element("output", { ariaLive: "polite" });
+        said = element("output", { "aria-live": "polite" });
       file.addEventListener("change", async () => {
         const words = await bring(file.files[0]);
         file.value = ""; // the same file may be chosen again
@@ -108,7 +103,7 @@
           {},
           element(
             "button",
-            { type: "button", className: "forget", onclick: () => file.click() },
+            { type: "button", class: "forget", onclick: () => file.click() },
             "Import",
           ),
           " ",
@@ -132,7 +127,7 @@
     const save = element(
       "a",
       {
-        className: "forget",
+        class: "forget",
         download: "lowrank-practice.json",
         href: `data:application/json,${encodeURIComponent(localStorage.getItem(KEY))}`,
       },
@@ -142,7 +137,7 @@
       "button",
       {
         type: "button",
-        className: "forget",
+        class: "forget",
         onclick: () => {
           const before = localStorage.getItem(KEY);
           localStorage.removeItem(KEY);
@@ -152,7 +147,7 @@
               "button",
               {
                 type: "button",
-                className: "forget",
+                class: "forget",
                 onclick: () => {
                   localStorage.setItem(KEY, before);
                   show();
