@@ -30,7 +30,7 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # and where it is told not to look beside its script, the scripts in site/print would not find each other.
 unexport PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH
 
-.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture problems clean
+.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of cells stay.
@@ -85,16 +85,10 @@ notebooks: $(READY_DEV)
 
 bench: $(READY_DEV)
 	$(BIN)/python -m measure.speed.svd
-	$(BIN)/python -m measure.packages.linformer
 	$(BIN)/python -m measure.speed.linformer --device cpu
 
 picture: $(READY_DEV) book
 	$(BIN)/python site/picture.py
-
-# A problem set, its key, an autograder and question banks, from a seed: make problems SEED=7
-SEED ?= 1
-problems: $(READY)
-	$(BIN)/python -m lowrank_tutor.practice.sheet $(SEED)
 
 mutants: $(READY_DEV)
 	$(BIN)/python -m mutmut run

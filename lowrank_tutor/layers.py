@@ -174,9 +174,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
             raise ValueError(
                 f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}"
             )
-        return self._attend(
-            x, *self._compress(*self._mix(zero_hidden(memory, token_mask), token_mask))
-        )
+        return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
 
 class LinformerEncoderLayer(nn.TransformerEncoderLayer):

@@ -32,7 +32,6 @@ _WAYS = {  # what to say of methods that only scikit-learn's PCA has
     "set_output": ": DataFrame(z, x.index, pca.get_feature_names_out()) names rows and columns",
     "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
 }
-_UNITS = "divide the columns by x.std(axis=0) first"
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
 

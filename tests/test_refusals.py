@@ -24,8 +24,6 @@ from lowrank_tutor import caches, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
 OTHER_ROOMS = {"byhand", "figures", "answers", "kit", "practice"}
-# Functions of the layers among themselves, which need processes that have found each other.
-BETWEEN_PROCESSES = {"shards"}
 # Methods that only libraries call, or only a function that has checked their arguments.
 SETTINGS = {"get_params", "set_params", "set_extra_state", "with_feedforward"}
 
@@ -390,7 +388,7 @@ def public_modules() -> list[ModuleType]:
         for part in pkgutil.iter_modules(lowrank_tutor.__path__)
         if not part.name.startswith("_")
     ]
-    rooms = sorted(set(names) - OTHER_ROOMS - BETWEEN_PROCESSES)
+    rooms = sorted(set(names) - OTHER_ROOMS)
     return [importlib.import_module(f"lowrank_tutor.{name}") for name in rooms]
 
 

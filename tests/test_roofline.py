@@ -21,6 +21,7 @@ from lowrank_tutor.roofline import (
     trials,
 )
 from measure.memory import peak_bytes
+from measure.speed.linformer_methods import EncoderLayer, Exact
 
 
 def test_floor_by_counts():
@@ -131,11 +132,8 @@ def test_bytes_cover_tensors(k):
 def test_bytes_of_whole_layer():
     """What an encoder layer of exact attention holds at once, its tokens among it."""
     n, d, heads, feedforward, width = 512, 16, 4, 256, 64
-    methods = pytest.importorskip(
-        "measure.speed.linformer_methods", exc_type=ImportError
-    )  # needs other packages
-    exact = methods.Exact(functional.scaled_dot_product_attention, width, heads)
-    layer = methods.EncoderLayer(exact, width, feedforward).bfloat16()
+    exact = Exact(functional.scaled_dot_product_attention, width, heads)
+    layer = EncoderLayer(exact, width, feedforward).bfloat16()
     x = torch.zeros(1, n, width, dtype=torch.bfloat16)
     with torch.no_grad():
         held = x.nbytes + peak_bytes(lambda: layer(x), torch.device("cpu"))

@@ -1,7 +1,6 @@
 // The least memory with which a trained model still answers 95%. Python's budget.py has data and words.
 const budget = ({ figure, place, data, move }) => {
-  const { settings, goal, long, jobs } = data,
-    { element } = controls;
+  const { settings, goal, long, jobs } = data;
   const model = storytellerModel(storyteller_weights),
     WIDTH = 16;
   const LABELS = {

@@ -15,13 +15,8 @@
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
   const state = (kept, kind) => (kind in kept ? (record(kept[kind]).days?.length >= 2 ? 2 : 1) : 0);
-  const element = (tag, properties, ...children) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  };
   const button = (text, onclick) =>
-    element("button", { type: "button", className: "forget", onclick }, text);
+    element("button", { type: "button", class: "forget", onclick }, text);
   const rings = (kept, kinds) => {
     for (const link of all(".bd-sidebar-primary .toctree-l1 > a")) {
       const mine = kinds.filter(([, [, , page]]) => link.pathname.split(/[/.]/).includes(page));
@@ -31,8 +26,8 @@
         tried = states.filter(Boolean).length;
       if (!tried) continue;
       const title = `${done} of ${mine.length} kinds of problem kept`,
-        words = element("span", { className: "visually-hidden" }, ` (${title})`),
-        ring = element("span", { className: "ring", title }, words);
+        words = element("span", { class: "visually-hidden" }, ` (${title})`),
+        ring = element("span", { class: "ring", title }, words);
       ring.style.setProperty("--kept", done / mine.length);
       ring.style.setProperty("--tried", tried / mine.length);
       link.append(ring);
@@ -43,7 +38,7 @@
       const now = state(kept, item.dataset.kind);
       item.dataset.state = now;
       item.querySelector(".state")?.remove();
-      if (now) item.append(element("span", { className: "state" }, ` ${STATES[now]}`));
+      if (now) item.append(element("span", { class: "state" }, ` ${STATES[now]}`));
     });
   const isDay = (day) => typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day);
   const isKept = (one) =>
@@ -88,7 +83,7 @@
       };
       const accept = ".json,application/json",
         file = element("input", { type: "file", accept, hidden: true, onchange }),
-        said = element("output", { ariaLive: "polite" });
+        said = element("output", { "aria-live": "polite" });
       place.empty = [...place.childNodes];
       place.after(
         element(
@@ -116,7 +111,7 @@
     const save = element(
       "a",
       {
-        className: "forget",
+        class: "forget",
         download: "lowrank-practice.json",
         href: `data:application/json,${encodeURIComponent(localStorage.getItem(KEY))}`,
       },

@@ -34,15 +34,7 @@ def jobs_left(chapter, *, numbers, cut):
     return {"error": math.sqrt(missed / size), "right": share(chapter["told"], weights=weights)}
 
 
-def still_keys(_chapter, *, turning, keys):
-    """The row of the record, by another way through it."""
-    rows = json.loads((DATA / "storyteller_rotary.json").read_text(encoding="utf-8"))["rows"]
-    wanted = {"keys": keys, "turning": turning, "latent": 0}
-    (row,) = [row for row in rows if wanted.items() <= row.items()]
-    return {"right": row["answered"]}
-
-
-EXPLORERS = {"jobs-left": jobs_left, "still-keys": still_keys}
+EXPLORERS = {"jobs-left": jobs_left}
 
 
 @pytest.fixture(scope="module")
@@ -212,13 +204,3 @@ def test_whose_use(chapter):
         share(chapter["told"], weights=storyteller.cut_latents(storyteller.trained_weights(), 32))
         == 1
     )
-
-
-def test_still_keys(chapter):
-    """What the page says of keys that stand still."""
-    rows = chapter["stored"]("rotary")
-    (latent,) = [row["answered"] for row in rows if (row["turning"], row["latent"]) == (8, 32)]
-    found = [
-        chapter["TURNED"][place] for place in (("mixed", 8), ("mixed", 32), ("as they are", 8))
-    ]
-    assert [round(share, 2) for share in (*found, latent)] == [0.97, 0.98, 0.95, 0.94]

@@ -253,7 +253,6 @@ TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what 
     (8, "storyteller", {"cut": "bits", "k": 2}, {"k": 1}, "1"),
     (8, "storyteller", {"k": 8}, {"k": 10}, "10"),
     (8, "jobs-left", {"numbers": "12", "cut": "plain"}, {"cut": "as answers use it"}, "86%"),
-    (8, "still-keys", {"turning": "6"}, {"turning": "8"}, "8"),
     (9, "muon", {"rounds": "4"}, {"rounds": "5"}, "1.68"),
     (10, "walking", {"steps": "4"}, {"steps": "8"}, "8"),
     (10, "binary", {"tokens": "30"}, {"tokens": "31"}, "5"),
