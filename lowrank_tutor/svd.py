@@ -5,7 +5,7 @@ values, largest first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a `
 "spectral". Where ``a`` may be (..., m, n), a stack of matrices gives the results of its matrices,
 stacked: the last two axes are always a matrix, so move the colors of an image to the front. Arrays
 are real, finite and non-empty. A spectrum holds singular values, not their squares, is non-negative,
-and never rises. Float32 is factored in float32, everything else in float64.
+and never rises. Float16 and float32 are factored in float32, everything else in float64.
 """
 
 from __future__ import annotations

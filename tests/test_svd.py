@@ -299,6 +299,8 @@ def test_stacks_are_loops(dtype):
     b[0, 0] = 0
     k, every = 3, list(np.ndindex(2, 3))
     cuts = [truncated_svd(a[i], k) for i in every]
+    assert {part.dtype for part in cuts[0]} == {np.dtype(dtype)}
+    assert truncated_svd(a.astype(np.float16), k).u.dtype == np.float32
     loops = [
         *((stack, [cut[part] for cut in cuts]) for part, stack in enumerate(truncated_svd(a, k))),
         (best_rank_k(a, k), [best_rank_k(a[i], k) for i in every]),
