@@ -311,6 +311,8 @@ def choose_rank(
 ) -> int:
     r"""Choose the rank ``k`` at which to cut a spectrum ``s`` (r,), by exactly one of four rules.
 
+    ``s`` is read as singular values: of eigenvalues, variances, or their shares pass the square roots.
+
     ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i
     \sigma_i^2$.
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matrices import with_spectrum
 from sklearn import decomposition
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -109,7 +110,7 @@ def test_share_must_be_exceeded(points, share, k):
 
 def test_fitting_again():
     x, y = cloud(20, 4), cloud(30, 6)
-    pca = PCA(2).fit(x)
+    pca = clone(PCA(np.int64(2))).fit(x)
     assert pca.fit(y) is pca
     for refused in ([[0.0], [np.inf]], np.ones((5, 1))):  # and the fit stays as it was
         with pytest.raises(ValueError, match=r"^(x|n_components) must be"):

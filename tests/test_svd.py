@@ -208,6 +208,11 @@ def test_sparse_factors(kind):
         assert np.linalg.norm(product(result) - a.toarray()) <= 1.01 * tail_error(
             np.linalg.svd(a.toarray())[1], k
         )
+    wider = SimpleNamespace(
+        shape=a.shape, dtype=np.float32, matmat=lambda x: a @ x, rmatmat=lambda x: a.T @ x
+    )
+    for single in (a.astype(np.float32), wider):  # what it says, not what it gives
+        assert randomized_svd(single, 3, rng=0).u.dtype == np.float32
     large = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0).asformat(kind[:3])
     tracemalloc.start()
     randomized_svd(large, 10, rng=0)
