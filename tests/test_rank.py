@@ -221,3 +221,10 @@ def test_storage_is_exact():
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         call()
+
+
+def test_large_tolerance_drops_directions():
+    a = with_spectrum([1, 0.5, 1e-3, 1e-4], 12, 9)
+    c, f = rank_factorization(a, rtol=1e-2)
+    assert c.shape == (12, 2)
+    assert 1e-4 < np.linalg.norm(a - c @ f, 2) < 1e-2
