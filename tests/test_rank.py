@@ -228,3 +228,10 @@ def test_large_tolerance_drops_directions():
     c, f = rank_factorization(a, rtol=1e-2)
     assert c.shape == (12, 2)
     assert 1e-4 < np.linalg.norm(a - c @ f, 2) < 1e-2
+
+
+def test_factors_of_float32():
+    c, f = rank_factorization(a := np.float32(HAND))
+    assert c.dtype == f.dtype == np.float32
+    assert not np.shares_memory(c, a)
+    np.testing.assert_array_equal(c @ f, HAND)  # whole numbers come out whole
