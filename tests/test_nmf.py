@@ -114,6 +114,8 @@ def test_bounds():
     result = nmf(np.ones((3, 4)), 3, starts=1, tolerance=0.999, max_sweeps=1)
     assert result.c.shape == (3, 3)
     assert nmf([[-0.0, 1.0]], 1).error == 0
+    for tiny, parts in ((4e-15, 1), (1e-14, 2)):  # 20 eps of the heaviest are rounding
+        assert np.count_nonzero(nmf(np.diag([1, tiny]), 2, rng=0).f.any(axis=1)) == parts
     for call, message in (
         (lambda: nmf([[0.0, -1e-12]], 1), "x must be non-negative, got -1e-12"),
         (lambda: nmf([[1.0]], 1, tolerance=1), "tolerance must be at least 0 and below 1, got 1.0"),
