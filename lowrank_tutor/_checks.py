@@ -201,7 +201,9 @@ def as_vectors(value: ArrayLike, name: str) -> FloatArray:
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return singular values as float64: a vector that is non-negative and never rises."""
     way = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
-    s = _as_finite(value, name, "a vector (one axis)", (1,), way=way).astype(np.float64)
+    # In float64 at once, as only the bounds of float64 hold for what is computed from them.
+    wide = as_float_array(value, name).astype(np.float64)
+    s = _as_finite(wide, name, "a vector (one axis)", (1,), way=way).astype(np.float64, copy=False)
     if (s < 0).any():
         raise ValueError(f"{name} must be non-negative, got {s[s < 0][0]}{way}")
     rises = np.flatnonzero(s[1:] > s[:-1])

@@ -50,7 +50,8 @@ class NMFResult(NamedTuple):
         How much of each part a row contains.
     f : ndarray, shape (k, d)
         The parts: rows of length 1, the heaviest first (by the length of the column of ``c``). A
-        part that is not needed is a row of zeros in ``f`` and a column of zeros in ``c``.
+        part that is not needed, or that only rounding would fill, is a row of zeros in ``f`` and a
+        column of zeros in ``c``.
     errors : ndarray, shape (sweeps + 1,)
         The Frobenius norm of ``x - c @ f`` before the first sweep and after each, in float64; it
         never rises.
@@ -181,11 +182,16 @@ def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
 
 
 def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
-    """Move the length of each row of ``f`` into its column of ``c``, and put the heaviest part first."""
+    """Move the length of each row of ``f`` into its column of ``c``, and put the heaviest part first.
+
+    A part with no more weight than rounding gives it is not needed: it becomes zero.
+    """
     length = np.linalg.norm(f, axis=1)
     weight = length * np.linalg.norm(c, axis=0)
-    c = np.where(weight > 0, c * length, 0)
-    f = np.where(weight > 0, f.T / np.where(length > 0, length, 1), 0).T
+    rounding = 10 * max(len(c), f.shape[1]) * np.finfo(np.float64).eps
+    needed = weight > rounding * weight.max()
+    c = np.where(needed, c * length, 0)
+    f = np.where(needed, f.T / np.where(needed, length, 1), 0).T
     order = np.argsort(-weight, kind="stable")
     return c[:, order], f[order]
 

@@ -137,9 +137,9 @@ def test_block_ranks():
         1,
     ]
     assert block_ranks(mask.bfloat16().requires_grad_(), rtol=0.05) == [1] * (n - 1)
-    rounding = torch.zeros(4, 4)
-    rounding[2, 0], rounding[3, 1] = 1, 1.5 * 2**-23
-    assert block_ranks(rounding) == [1, 1, 1]
+    rounding = torch.zeros(12, 12)  # the longer side of a block decides: 10 in the second
+    rounding[2, 0], rounding[3, 1] = 1, 5 * 2**-23
+    assert block_ranks(rounding) == [1, 1, 1] + [0] * 8
 
 
 def test_recurrence_as_matrix_product():

@@ -533,11 +533,10 @@
             ]
           : []),
       ],
-      extra: [
-        ...(items.some(({ base }) => base) && !dora
+      extra:
+        items.some(({ base }) => base) && !dora
           ? [{ words: "Merge in bfloat16", other: "merge", fits: ({ base }) => base, times: heavy }]
-          : []),
-      ],
+          : [],
     });
     const before = (words) => made.section.children[1].before(make("p", {}, words));
     if (!config)
