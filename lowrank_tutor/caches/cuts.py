@@ -86,14 +86,16 @@ class LinearPair(nn.Sequential):
     @property
     def weight(self) -> Tensor:
         """The product of the two weights."""
-        product: Tensor = self[1].weight @ self[0].weight
+        down: Any
+        up: Any
+        down, up = self
+        product: Tensor = up.weight @ down.weight
         return product
 
     @property
     def bias(self) -> Tensor | None:
         """The bias of the second layer."""
-        bias: Tensor | None = self[1].bias
-        return bias
+        return self[1].bias  # type: ignore[return-value]
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class LoraLinear(nn.Module):
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
         self._scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
         self._divisor = self.r if scaling == "alpha/r" else math.sqrt(self.r)
-        self.alpha = self.r if alpha is None else alpha  # type: ignore[assignment]
+        self.alpha = self.r if alpha is None else alpha
         self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)

@@ -120,7 +120,7 @@ def load(weights: dict[str, Any] | None = None) -> Storyteller:
     return model.eval()
 
 
-@torch.random.fork_rng(devices=[])  # type: ignore[no-untyped-call]
+@torch.random.fork_rng(devices=[])
 def train(
     steps: int = 1800,
     *,

@@ -136,14 +136,11 @@ QUERY, KEYS = tokens(2, 4, 6), tokens(2, 8, 5)
     ("arguments", "message"),
     [
         ((KEYS, KEYS), "query must have shape (batch, tokens, 6), got shape (2, 8, 5)"),
-        ((QUERY, QUERY), "keys must have shape (batch, tokens, 5), got shape (2, 4, 6)"),
         ((QUERY, KEYS[:1]), "keys must have the batch size of query, got shapes (1, 8, 5) and (2, 4, 6)"),
         ((QUERY.float(), KEYS), "query must be of the type of the layer, torch.float64, got torch.float32"),
         ((QUERY, KEYS[:, :0]), "keys must hold at least one token, got shape (2, 0, 5)"),
         ((QUERY, KEYS, KEYS[:1]), "values must have the batch size of keys, got shapes (1, 8, 5) and (2, 8, 5)"),
         ((QUERY, KEYS, KEYS[:, :7]), "values must be as many as keys, got shapes (2, 7, 5) and (2, 8, 5)"),
-        ((QUERY, KEYS, None, torch.ones(2, 4, dtype=torch.bool)),
-         "token_mask must have shape (batch, n_keys) = (2, 8), got shape (2, 4)"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(arguments, message):

@@ -65,11 +65,6 @@ def test_no_silent_broadcasting(s_shape, h_shape):
             lambda: score([1, 2], np.ones((3, 2)), [1, 2]),
             "s must be as long as w has rows, got shapes (2,) and (3, 2)",
         ),
-        (lambda: score([1, 2], np.ones((2, 3)), [1, 2]), "h must be as long as w has columns"),
-        (
-            lambda: reduced_rank_score([1, 2], [[1]], [[1]], [1]),
-            "s must be as long as u has columns",
-        ),
         (
             lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]),
             "h must be as long as v has columns",
@@ -78,18 +73,9 @@ def test_no_silent_broadcasting(s_shape, h_shape):
             lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]),
             "u and v must have equally many rows",
         ),
-        (lambda: factorize(np.ones((3, 2)), 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
         (
             lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]),
             "w must have a row for each column of u",
-        ),
-        (
-            lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], [[1.0]]),
-            "w must have a row for each column of u",
-        ),
-        (
-            lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], np.ones((2, 3))),
-            "u and v must have equally many rows",
         ),
     ],
 )
@@ -103,16 +89,13 @@ def test_bad_input_is_refused(call, message):
     ("bad", "message"),
     [
         (np.eye(3), "be of shape (2, 2) to match w, got shape (3, 3)"),
-        ([[1, 0.5], [0.4, 1]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1e8, 0.5], [0.4, 1e-8]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1, 0], [0, -1e-9]], "be positive semidefinite, got -1e-09 on its diagonal"),
-        ([[1, 2], [2, 1]], "be positive semidefinite, got the eigenvalue -1 (at unit diagonal)"),
         (
             [[4, 2.1], [2.1, 1]],
             "be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)",
         ),
         ([[1, 1], [1, 0]], ZERO),
-        ([[0, 1], [0, 1]], ZERO),
     ],
 )
 def test_bad_moments_are_refused(name, bad, message):

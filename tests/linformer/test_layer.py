@@ -210,9 +210,7 @@ def test_bad_tokens(x, options, message):
     ("options", "message"),
     [
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
-        ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
         ({"dim": 10**30}, f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
-        ({"max_len": 2**39}, f"max_len must give a matrix of at most 2**40 numbers, got 3 times {2**39}"),
         ({"projection": torch.ones(3, 8), "sharing": "headwise"},
          'sharing must be "key-value" where a projection is given, got "headwise"'),
     ],

@@ -201,7 +201,6 @@ def test_encoder_layer_settings():
         ({"feedforward": 2**40},
          f"ValueError: feedforward must give a matrix of at most 2**40 numbers, got {2**40} times 6"),
         ({"activation": "tanh"}, 'ValueError: activation must be "relu" or "gelu", got \'tanh\''),
-        ({"activation": 8}, 'TypeError: activation must be "relu", "gelu" or a function, got 8'),
     ],
 )  # fmt: skip
 def test_bad_encoder_layers(options, message):
@@ -221,7 +220,6 @@ PADDING, MUST = torch.zeros(3, 6, dtype=torch.bool), "src_key_padding_mask must"
         ((SRC, None, PADDING.int()),
          f"TypeError: {MUST} be of type bool, or floating-point with 0 and -inf, got torch.int32"),
         ((SRC, None, PADDING + -0.5), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got -0.5"),
-        ((SRC, None, PADDING + torch.nan), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got nan"),
         ((SRC, None, None, True), "ValueError: is_causal must be False, got True: every compressed key mixes"),
     ],
 )  # fmt: skip
