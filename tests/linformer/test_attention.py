@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from attentions import said, tensors, triple
-from linformers import lengths
+from attentions import real_tokens, said, tensors, triple
+from linformers import lengths, nearly_the_identity
 
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
 from measure.memory import LiveBytes
@@ -25,6 +25,20 @@ def test_pooling_by_hand():
     assert linformer_attention(q, k, v, e, token_mask=one_token).item() == 2
     shrunk = linformer_attention(q, k, v, e, token_mask=one_token, rule="norm")
     assert shrunk.item() == pytest.approx(math.sqrt(2), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "mask", [None, real_tokens(), lengths(4, 2, 5, n=6)], ids=["whole", "masked", "nearly"]
+)
+@pytest.mark.parametrize("given_f", [False, True])
+def test_gradients_of_attention(mask, given_f):
+    matrices = tensors((3, 6), (3, 6), seed=1)
+    if mask is not None and mask.any(dim=1).all():  # little is left of some rows
+        matrices = [nearly_the_identity(0.03), nearly_the_identity(-0.05)]
+    inputs = [
+        x.requires_grad_() for x in (*triple(n_queries=2, d=2, d_v=2), *matrices[: 1 + given_f])
+    ]
+    assert torch.autograd.gradcheck(lambda *x: linformer_attention(*x, token_mask=mask), inputs)
 
 
 @pytest.mark.parametrize("masked", [False, True])
