@@ -106,6 +106,19 @@ def test_bad_moments_are_refused(name, bad, message):
 # the best factors
 
 
+def test_single_precision_moments():
+    x = np.float32(fresh().standard_normal((500, 6)) @ fresh(1).standard_normal((6, 6)))
+    a = np.einsum("ni,nj->ij", x, x)
+    a[0, 1] *= np.float32(1 + 1e-6)
+    assert factorize(np.ones((6, 2)), 1, s_moment=a).u.shape == (1, 6)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        factorize(np.ones((6, 2)), 1, s_moment=a.astype(float))
+    thin = np.float32(fresh().standard_normal((3, 6)))
+    low = factorize(np.ones((6, 2)), 1, s_moment=thin.T @ thin)
+    judge = factorize(np.ones((6, 2)), 1, s_moment=thin.astype(float).T @ thin.astype(float))
+    np.testing.assert_allclose(low.u, judge.u, atol=1e-4)
+
+
 # learned factors
 
 

@@ -656,6 +656,8 @@ def states_carry_on(name, lengths, mask, dtype=torch.float64, groups=2):
     _, whole = of.call(token_mask=real, return_state=True)
     for part, expected in zip(parts_of(state), parts_of(whole), strict=True):
         near(part.double(), expected.double(), DTYPES[dtype])
+        if of.function is delta_attention:
+            assert part.dtype == torch.promote_types(dtype, torch.float32)
 
 
 promise("functions with a state", "every cut gives the whole", name=STREAMS, lengths=[*compositions(5)],
