@@ -126,6 +126,7 @@ def test_state_copy_and_pickle():
         assert torch.equal(same(query, keys), layer(query, keys))
         assert type(same) is ReducedRankAttention
     assert repr(layer) == "ReducedRankAttention(query_dim=6, key_dim=5, k=3)"
+    assert other.to("meta")(query.to("meta"), keys.to("meta")).shape == (2, 4, 5)
     assert (layer.query_dim, layer.key_dim, layer.k) == (6, 5, 3)
 
 
