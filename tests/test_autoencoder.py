@@ -171,6 +171,7 @@ def test_state_copy_and_pickle(hidden):
     for same in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert torch.equal(same(x), model(x))
         assert type(same) is Autoencoder
+    assert other.to("meta")(x.to("meta")).shape == x.shape
 
 
 # Bad input
