@@ -33,9 +33,12 @@ from lowrank_tutor.caches import (
     input_moments,
     latent_attention,
     latent_from_heads,
+    load_lora,
+    lora_state,
     merge_lora,
     newton_schulz,
     power_step,
+    without_lora,
 )
 from lowrank_tutor.layers import (
     LinformerCrossAttention,
@@ -1383,6 +1386,10 @@ def root_layer(options, r):
     assert any(part.requires_grad for part in model.parameters())
     assert not any(part.requires_grad for part in model.linear.parameters())
     out = moved(model)(x)
+    again = load_lora(inject_lora(linear_of(3, 5), "", r, **options), lora_state(model))
+    assert torch.equal(again(x), out)
+    with without_lora(model) as off:
+        assert off is linear
     near(merge_lora(model)(x), out)
 
 

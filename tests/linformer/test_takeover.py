@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from attentions import said, tensors
-from linformers import layer_of, lengths
+from linformers import layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
 
@@ -73,6 +73,13 @@ NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exa
 )  # fmt: skip
 def test_other_modules(take, module, message):
     assert said(lambda: take(module(), 8, 3)) == message
+
+
+def test_replaced_key_projection():
+    layer, (x,) = layer_of(), tensors((3, 6, 6))
+    layer.to_k = nn.Linear(6, 6, dtype=torch.float64)
+    nn.init.normal_(layer.to_k.bias)
+    np.testing.assert_allclose(layer(x).detach(), layer_by_loops(layer, x), rtol=0, atol=1e-13)
 
 
 def test_padding_of_memory():
