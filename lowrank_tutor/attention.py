@@ -112,7 +112,8 @@ def softmax_attention(
 
     $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's
     fused kernels: exact, and without the matrix of weights in memory (except on a CPU where ``d_v``
-    differs from ``d``). With ``causal`` a token attends only to itself and those before it.
+    differs from ``d``). With ``causal`` a token attends only to itself and those before it; with
+    ``causal`` and ``token_mask`` there is a mask of n² bools in memory, on a CPU of n² numbers.
 
     >>> import torch
     >>> q, k = torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2)

@@ -33,6 +33,7 @@ __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "fr
 
 Layer = TypeVar("Layer", bound=LinformerSelfAttention)
 Model = TypeVar("Model", bound=nn.Module)
+TRANSFORMERS = "the page book/use-linformer.md converts encoders of transformers"
 
 
 def from_mha(
@@ -72,7 +73,8 @@ def from_mha(
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
-        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+        got = f"{type(mha).__name__}: {TRANSFORMERS}"
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {got}")
     check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
     if not mha.batch_first:
         way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
@@ -310,13 +312,9 @@ def from_layer(
     """
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
-        got = type(layer).__name__
-        inside = list(layer.modules())[1:] if isinstance(layer, nn.Module) else []
-        way = ": convert each such layer in it" * any(
-            isinstance(part, nn.TransformerEncoderLayer) for part in inside
-        )
+        got = f"{type(layer).__name__}: convert layer by layer; {TRANSFORMERS}"
         raise TypeError(
-            f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}{way}"
+            f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}"
         )
     check_own_methods(
         "layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block"

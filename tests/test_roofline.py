@@ -9,8 +9,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor import roofline
-from lowrank_tutor.attention import softmax_attention
-from lowrank_tutor.linformer import linformer_attention, linformer_cost
+from lowrank_tutor.linformer import linformer_cost
 from lowrank_tutor.roofline import (
     GPUS,
     attention_bytes,
@@ -21,7 +20,6 @@ from lowrank_tutor.roofline import (
     trials,
 )
 from measure.memory import peak_bytes
-from measure.speed.linformer_methods import EncoderLayer, Exact
 
 
 def test_floor_by_counts():
@@ -88,20 +86,6 @@ def test_fused_backends_on_simulated_card(flash, efficient, monkeypatch):
     assert asked == [(None, 0.0, False, False)]  # no mask, no dropout, not causal, no groups
 
 
-@pytest.mark.parametrize("free", [2e9, 15e9, 80e9])
-def test_notes_of_trials(free):
-    lengths, d, heads, k = (256, 4096, 16384, 65536, 262144), 64, 8, 256
-    planned = trials(lengths, d, heads, k, free=free, fused=False)
-    assert [trial.n for trial in planned] == list(lengths)
-    for trial in planned:
-        assert ("exact attention left out" in trial.note) == (not trial.exact)
-        assert ("Linformer left out" in trial.note) == (not trial.linformer)
-        if not (trial.exact or trial.linformer):
-            sizes = [attention_bytes(trial.n, d, heads, k=rank, fused=False) for rank in (None, k)]
-            assert all(f"it needs {size / 1e9:.1f} GB" in trial.note for size in sizes)
-            assert trial.note.endswith(f"of {0.8 * free / 1e9:.1f} GB")
-
-
 def test_numpy_integers_do_not_overflow():
     narrow = (
         attention_bytes(65536, 64, 8, k=np.int32(32768)),
@@ -113,31 +97,6 @@ def test_numpy_integers_do_not_overflow():
     assert trials(np.int32(lengths), 64, 8, np.int32(4096), free=5e9) == trials(
         lengths, 64, 8, 4096, free=5e9
     )
-
-
-@pytest.mark.parametrize("k", [None, 32])
-def test_bytes_cover_tensors(k):
-    n, d, heads = 512, 16, 4
-    parts = torch.zeros(3, 1, heads, n, d, dtype=torch.bfloat16)
-    e = torch.zeros(k or 1, n, dtype=torch.bfloat16)
-    out = softmax_attention(*parts) if k is None else linformer_attention(*parts, e)
-    there = parts.nbytes + out.nbytes + (0 if k is None else e.nbytes)
-    fused, written = (attention_bytes(n, d, heads, k=k, fused=fused) for fused in (True, False))
-    assert there <= fused <= 1.2 * there
-    assert written - fused == 12 * heads * n * (k or n)
-    shared = 0 if k is None else e.nbytes  # by all sequences
-    assert attention_bytes(n, d, heads, k=k, batch=3) - shared == 3 * (fused - shared)
-
-
-def test_bytes_of_whole_layer():
-    """What an encoder layer of exact attention holds at once, its tokens among it."""
-    n, d, heads, feedforward, width = 512, 16, 4, 256, 64
-    exact = Exact(functional.scaled_dot_product_attention, width, heads)
-    layer = EncoderLayer(exact, width, feedforward).bfloat16()
-    x = torch.zeros(1, n, width, dtype=torch.bfloat16)
-    with torch.no_grad():
-        held = x.nbytes + peak_bytes(lambda: layer(x), torch.device("cpu"))
-    assert held == pytest.approx(attention_bytes(n, d, heads, feedforward=feedforward), rel=0.1)
 
 
 def test_written_out_bytes_hold():

@@ -13,7 +13,7 @@ from lowrank_tutor._checks import check_integer, check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
-from lowrank_tutor.caches.lora import modules_of, names_ending_in, plain_linear
+from lowrank_tutor.caches.lora import linears_of, names_ending_in, plain_linear, tied_linears
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd
 
@@ -43,12 +43,11 @@ def compress(
     For all layers of a model whose moments were collected: ``for name, moment in moments.items():
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
 
-    The layer stays as it is; its bias goes to the second of the new ones. Put them in its place
-    where the model calls it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead,
-    unless ``torch.backends.mha.set_fastpath_enabled(False)``, and ``nn.MultiheadAttention`` always
-    reads that of its ``out_proj``, which therefore has to stay. `input_moments` collects $\Gamma$.
-    In directions that no input had, the product is zero: if such inputs may come, add a little of
-    the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
+    The layer stays as it is; its bias goes to the second of the new ones. Where a model reads
+    ``weight`` instead of calling the layer, as ``nn.MultiheadAttention`` reads that of ``out_proj``,
+    and ``nn.TransformerEncoderLayer`` in evaluation, it finds the product, and saves no time.
+    `input_moments` collects $\Gamma$. In directions that no input had, the product is zero: if such
+    inputs may come, add a little of the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU())
@@ -59,7 +58,9 @@ def compress(
     >>> torch.allclose(model(x), before, atol=1e-4), sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
     (True, 496)
     """
-    weight = check_linear(linear, "for all layers of a model, the loop in help(compress)")
+    weight = check_linear(
+        linear, "for a model, the loop in help(compress); for arrays, best_rank_k"
+    )
     if (k is None) == (energy is None):
         raise ValueError(
             f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}"
@@ -80,7 +81,25 @@ def compress(
             )
     first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
     pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)
-    return nn.Sequential(*pair).train(linear.training)
+    return LinearPair(*pair).train(linear.training)
+
+
+class LinearPair(nn.Sequential):
+    """Two linear layers; a module that reads weight and bias instead of calling them finds the product."""
+
+    @property
+    def weight(self) -> Tensor:
+        """The product of the two weights."""
+        down: Any
+        up: Any
+        down, up = self
+        product: Tensor = up.weight @ down.weight
+        return product
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias of the second layer."""
+        return self[1].bias  # type: ignore[return-value]
 
 
 @contextmanager
@@ -92,7 +111,7 @@ def input_moments(
 ) -> Iterator[dict[str, Tensor]]:
     r"""Collect the second moments $E\,x x^\top$ of what linear layers meet while the model runs inside ``with``.
 
-    ``names`` are as in `inject_lora`, by default those of all layers. The moments (n, n) come by
+    ``names`` are as in `inject_lora`, by default all but tied ones. The moments (n, n) come by
     full names, the mean over all rows met so far: run the model without padding. A layer that is
     not called has none; ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling
     it.
@@ -104,12 +123,15 @@ def input_moments(
     groups of width 4,096 and one of 11,008 in each of 32 layers, needs 22 GB in float32; the names
     "layers.3.*" take one layer alone.
     """
-    layers = modules_of(model, nn.Linear)
-    wanted = list(layers) if names is None else names_ending_in(names, layers)
+    layers = linears_of(model)
+    wanted = names_ending_in("*" if names is None else names, layers, tied_linears(model, layers))
     _check_dtype(dtype)
     chosen = {
         layers[name]: name for name in reversed(wanted)
     }  # a layer with two names goes by the first
+    for layer in chosen:
+        if not isinstance(layer, nn.Linear):
+            check_linear(layer, "input_moments reads nn.Linear alone")
     moments: dict[str, Tensor] = {}
     rows = dict.fromkeys(layers, 0)
     owner: dict[

@@ -2,7 +2,7 @@ r"""Attention that stores a latent of each token, and latents made from the head
 
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
 opposite. Hidden tokens do not count, whatever they hold, and their own output is zero. ``state`` is
-what earlier tokens left, as in ``attention``.
+what earlier tokens left, as in ``attention``. Results have the type of ``x``.
 """
 
 import math
@@ -124,7 +124,8 @@ def latent_attention(
         older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))
         stored = torch.cat([older.to(stored.dtype), stored], dim=1)
         mask = torch.cat(
-            [was_real, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask], dim=1
+            [was_real.bool(), x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask],
+            dim=1,
         )
     keys = stored[:, None]
     values = keys[..., :d_c]
@@ -132,10 +133,10 @@ def latent_attention(
         rotated = keys[..., d_c:].expand(-1, w_uk.shape[0], -1, -1)
         keys, values = torch.cat([values @ w_uk, rotated], dim=3), values @ w_uv
     mixed = _attend(q, keys, values, scale, mask, causal)
-    out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask)
+    out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask).to(x.dtype)
     if not return_state:
         return out
-    return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask)
+    return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask.clone())
 
 
 def latent_from_heads(
