@@ -1,10 +1,12 @@
 """Other people's tools with the layer, and other people's books with the sliders, as the pages' tables promise."""
 
 import copy
+import inspect
 import os
 import re
 import subprocess
 import sys
+import textwrap
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
+from lowrank_tutor import caches
 from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.kit.sliders import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
@@ -75,6 +78,20 @@ def test_lora_by_peft():
     out = with_and_without_gradient(lambda: adapted(X))
     assert (out - before).abs().max() > 0.1
     np.testing.assert_allclose(adapted.merge_and_unload()(X).detach(), out, rtol=0, atol=1e-5)
+
+
+@others_warn
+def test_files_of_peft():
+    """The lines in help(load_lora) load what peft saved."""
+    plain = nn.Sequential(nn.Linear(16, 6), nn.Linear(6, 4))
+    config = peft.LoraConfig(target_modules=["0", "1"], r=2, lora_alpha=5, init_lora_weights=False)
+    theirs = peft.get_peft_model(copy.deepcopy(plain), config).eval()
+    names = {name: getattr(caches, name) for name in ("load_lora", "lora_state")}
+    names |= {"saved": peft.get_peft_model_state_dict(theirs)}
+    names["model"] = caches.inject_lora(plain, "*", 2, alpha=5)
+    recipe = inspect.cleandoc(caches.load_lora.__doc__).partition("::")[2]
+    exec(textwrap.dedent(recipe), names)
+    np.testing.assert_allclose(plain(X).detach(), theirs(X).detach(), rtol=0, atol=1e-6)
 
 
 @others_warn

@@ -280,14 +280,6 @@ WITH_A_WAY = {
         lambda: softmax_attention(Q, Q, Q, token_mask=Q[0, :1, :, 0]),
         ": == 0 reads a mask",
     ),
-    "a mask of scores": (
-        lambda: softmax_attention(Q, Q, Q, token_mask=torch.ones(1, 1, 1, 4, dtype=torch.bool)),
-        r": \[:, 0, 0\] has it",
-    ),
-    "a mask in another order": (
-        lambda: softmax_attention(Q, Q, Q, token_mask=torch.ones(1, 2, dtype=torch.bool)),
-        ": heads come before tokens",
-    ),
     "beta in another order": (
         lambda: delta_attention(Q, Q, Q, Q[..., 0].mT),
         ": heads come before tokens, in q, k, ",
@@ -308,11 +300,10 @@ WITH_A_WAY = {
         lambda: latent_from_heads(Q[0, 0], Q[0, 0], 2),
         r": weight\.unflatten\(0, \(heads, -1\)",
     ),
-    "all layers": (lambda: inject_lora(MODEL, "all-linear", 2), r': "\*" takes them all'),
     "no adapters": (lambda: load_lora(MODEL, {}), ": inject_lora first"),
     "a model": (
         lambda: compress(MODEL, 2),
-        r": for all layers of a model, the loop in help\(compress\)",
+        r": for a model, the loop in help\(compress\)",
     ),
     "inputs": (
         lambda: compress(MODEL[0], 2, moment=torch.ones(9, 4)),

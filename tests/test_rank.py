@@ -202,7 +202,8 @@ def test_storage_is_exact():
         (
             lambda: stable_rank([[[1.0]], [[math.nan]]]),
             "a[1] must be finite, got nan at [0, 0]: to fill gaps, m = np.nanmean(a[1], axis=0), "
-            "then lr.factorize_ratings(a[1] - m, None, k).estimates + m",
+            "then lr.factorize_ratings(a[1] - m, None, k).estimates + m; "
+            "if units differ, divide a[1] by np.nanstd(a[1], axis=0) first",
         ),
         (
             lambda: effective_rank(np.eye(2)),
