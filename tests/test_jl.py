@@ -108,9 +108,6 @@ def test_ends_of_the_range():
         assert norm_failure_probability(k, eps) <= 1
 
 
-# The bounds
-
-
 # The dimension
 
 
@@ -184,9 +181,8 @@ def test_sign_moments(rho):
     variance = mean_square * (one**2).mean() - rho**2
     assert sign_inner_product_std(rho, 1) ** 2 == pytest.approx(variance, abs=1e-12)
     assert sign_inner_product_std(rho, 9) == pytest.approx(sign_inner_product_std(rho, 1) / 3)
-
-
-# Products of matrices
+    of_zero = sign_inner_products([[1, 0]], [[0, 1]], [[0, 1]])
+    assert of_zero[0, 0] == pytest.approx(math.sqrt(math.pi / 2))  # the sign of 0 is 1
 
 
 # Random matrices

@@ -540,6 +540,8 @@ def failure_is_chi_square():
                     jl.norm_failure_chernoff(k, eps),
                     jl.inner_product_failure_bound(k, eps),
                 )
+                tails = (math.exp(-k / 2 * (e - math.log1p(e))) for e in (eps, -eps))
+                assert chernoff == pytest.approx(sum(tails), rel=1e-9)
                 assert found <= chernoff * (1 + 1e-12)
                 assert chernoff <= product * (1 + 1e-12)
                 assert product <= jl.norm_failure_bound(k, eps) * (1 + 1e-12)
