@@ -83,6 +83,8 @@ def test_lora_by_peft():
 @others_warn
 def test_files_of_peft():
     """The lines in help(load_lora) load what peft saved."""
+    import peft
+
     plain = nn.Sequential(nn.Linear(16, 6), nn.Linear(6, 4))
     config = peft.LoraConfig(target_modules=["0", "1"], r=2, lora_alpha=5, init_lora_weights=False)
     theirs = peft.get_peft_model(copy.deepcopy(plain), config).eval()

@@ -26,7 +26,6 @@ from lowrank_tutor.attention import (
 )
 from lowrank_tutor.caches import (
     compress,
-    inject_lora,
     kv_cache_numbers,
     latent_from_heads,
     load_lora,
