@@ -117,7 +117,10 @@ def test_two_questions(cut, error, note, color):
     words = "<s> Ada wears gold . Ben wears red . re la fa so mi do . again : re la fa so mi do . Ada wears"
     ids = [storyteller.encode(words)]
     said = storyteller.forward(ids, attend=cut)[0].argmax(axis=1)
-    assert [storyteller.WORDS[said[at]] for at in (words.split().index("again") + 6, -1)] == [note, color]
+    assert [storyteller.WORDS[said[at]] for at in (words.split().index("again") + 6, -1)] == [
+        note,
+        color,
+    ]
     exact, used = storyteller.tables(ids), storyteller.tables(ids, attend=cut)
     assert round(np.linalg.norm(used - exact) / np.linalg.norm(exact), 2) == error
 

@@ -84,7 +84,9 @@ def test_freedoms(chapter):
 
 def test_words_dropped(chapter):
     """Evict head by head, in plain loops; and of single words two decide."""
-    shares = {name: [round(right, 2) for right in each] for name, each in chapter["by_policy"].items()}
+    shares = {
+        name: [round(right, 2) for right in each] for name, each in chapter["by_policy"].items()
+    }
     assert shares["unusual keys"] == [0.84, 0.99, 1]
     assert [shares["most heard so far"][0], shares["newest"][0]] == [0.43, 0.47]
     assert round(counted()["top"][6]["answered"], 3) == 0.998

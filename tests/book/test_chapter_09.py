@@ -27,14 +27,17 @@ def off(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-def learning(_chapter, *, rank, training):
+def learning(_chapter, *, rank, training, alpha):
     """The last point of each curve, by another way through the record."""
     rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
     runs = [
         row
         for row in rows
-        if row["rank"] == rank and row["way"] == training and row["method"] == "alpha = r"
+        if (row["rank"], row["way"], row["rate"]) == (rank, training, 0.01)
+        and row["method"]
+        == ("alpha = 1" if rank == 1 else alpha.split(":")[0].replace("α", "alpha"))
     ]
+    assert len(runs) == 5
     ends = [row["curve"][-1] for row in runs]
     return {name: statistics.mean(end[name] for end in ends) for name in ("rule", "others", "jobs")}
 
