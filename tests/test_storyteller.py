@@ -20,7 +20,7 @@ DIRECTIONS = np.random.default_rng(1).standard_normal((24, 16))
 CUTS = {
     "sheets": st.sheets(3), "window": st.window(4), "means": st.means(3), "features": st.features(DIRECTIONS),
     "projected": st.projected(DIRECTIONS[:6]), "signs": st.signs(DIRECTIONS), "top": st.top(2), "bits": st.bits(2),
-    "index": st.index(2, DIRECTIONS[:3]),
+    "index": st.index(2, DIRECTIONS[:3]), "unusual": st.unusual(4),
 }  # fmt: skip
 
 
@@ -143,6 +143,9 @@ def keys_by_loops(name, q, k, i):
     if name in ("top", "index"):
         w = np.eye(16) if name == "top" else DIRECTIONS[:3]
         return {j: k[j] for j in sorted(seen, key=lambda j: -(w @ q[i]) @ (w @ k[j]))[:2]}
+    if name == "unusual":
+        far = {j: -np.linalg.norm(k[j] - k[: j + 1].mean(axis=0)) for j in seen[:-2]}
+        return {j: k[j] for j in [*sorted(far, key=far.get)[:2], *seen[-2:]]}
     if name == "projected":
         return {j: DIRECTIONS[:6].T @ (DIRECTIONS[:6] @ k[j]) / 6 for j in seen}
     if name == "signs":

@@ -4,7 +4,8 @@ The rule: asked what she wears, Ada names the other color of a pair, blue for re
 With alpha fixed, a first step of Adam changes the outputs alike at every rank; with alpha = r, it
 grows with r. The relatives are compared at a fixed alpha, by the mean loss of the last steps of a
 run, in which every step has new stories: at four learning rates with the first seed, and with all
-seeds at those whose loss was within a third of the least. It takes a quarter of an hour of one core. The file is ``lowrank_tutor/data/storyteller_lora.json``.
+seeds at those whose loss was within a third of the least. It takes a quarter of an hour of one
+core. The file is ``lowrank_tutor/data/storyteller_lora.json``.
 """
 
 from __future__ import annotations

@@ -34,8 +34,7 @@ def learning(_chapter, *, rank, training, alpha):
         row
         for row in rows
         if (row["rank"], row["way"], row["rate"]) == (rank, training, 0.01)
-        and row["method"]
-        == ("alpha = 1" if rank == 1 else alpha.split(":")[0].replace("α", "alpha"))
+        and row["method"] == ("alpha = 1" if rank == 1 or alpha.endswith("step") else "alpha = r")
     ]
     assert len(runs) == 5
     ends = [row["curve"][-1] for row in runs]
