@@ -236,24 +236,6 @@ def test_scores_and_latents_are_cut_to_their_rank():
     assert np.delete(one["layers.0.v.weight"], 7, axis=1) == pytest.approx(0)
 
 
-def test_same_error_other_fate():
-    """The book's thesis: at tables off by about as much, sheets answer far facts, and a window does not."""
-    told = [story for story in st.stories(150, facts=3, rng=HELD_OUT) if len(story.words) <= 48][
-        :40
-    ]
-    right, error = {}, {}
-    for name, cut in {"sheets": st.sheets(5), "window": st.window(20)}.items():
-        right[name] = st.grade(st.forward, told, attend=cut)["far fact"]
-        exact, used = (
-            [st.tables([st.encode(story.words)], attend=one) for story in told]
-            for one in (None, cut)
-        )
-        off = sum(np.sum((a - b) ** 2) for a, b in zip(exact, used, strict=True))
-        error[name] = math.sqrt(off / sum(np.sum(a**2) for a in exact))
-    assert right["sheets"] > right["window"] + 0.05
-    assert error["sheets"] > 0.8 * error["window"]
-
-
 def test_training_repeats_and_learns():
     ids = torch.tensor([st.encode(st.stories(1, rng=HELD_OUT)[0].words)])
 
