@@ -160,11 +160,12 @@ def test_chunks_match_single_steps(chapter):
 def test_album(chapter):
     """Pictures that a sum and the delta rule give back, and a sum of what differs from their mean."""
     pictures = load_digits().images[:64]
-    found = {how: album(pictures, written=64, method=how).numbers for how in ("sum", "delta")}
-    assert [found[how]["given_back"] for how in found] == [23, 17]
-    assert found["sum"]["holds"] == 21
-    data = album(pictures).data
-    keys = np.array([re.findall("..", row) for row in data["keys"]], dtype=int)[:, :32] - 50.0
+    found = [
+        album(pictures, written=64, method=how).numbers["given_back"] for how in ("sum", "delta")
+    ]
+    assert found == [23, 17]
+    rows = [re.findall("..", row) for row in album(pictures).data["keys"]]
+    keys = np.array(rows, dtype=int)[:, :32] - 50.0
     keys /= np.linalg.norm(keys, axis=1, keepdims=True)
     apart = pictures.reshape(64, 64) - pictures.reshape(64, 64).mean(axis=0)
     read = keys @ keys.T @ apart
