@@ -84,13 +84,6 @@ QUESTIONS = {
             "That makes F a unit vector. The matrix holds F twice, so it is divided by the square.",
         ),
     ),
-    "ex-rank-gram": _question(
-        {"Independent solutions for the 6 by 4 matrix": 1},
-        "Both matrices send the same vectors to zero. How many columns do they have?",
-        (3, "That is the rank, or the count for six columns. The solutions have four entries."),
-        (2, "Six counts the equations. How many entries has x?"),
-        (0, "A has rank 3 and four columns: some vector is sent to zero."),
-    ),
     # Chapter 2, SVD and PCA
     "ex-svd-hand": _question(
         {"The larger singular value": (sqrt(5) + 1) / 2, "The smaller one": (sqrt(5) - 1) / 2},

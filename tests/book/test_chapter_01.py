@@ -57,7 +57,7 @@ def test_sheets_of_tilted_windows(chapter):
 
 @pytest.mark.parametrize(
     "name",
-    ["A", "B", "photo", "noisy", "tenths", "scores", "weights", "projection", "sums", "tall"],
+    ["A", "B", "photo", "noisy", "tenths", "scores", "weights", "projection"],
 )
 def test_ranks_of_the_chapter(chapter, name):
     matrix = np.array(chapter[name])
@@ -87,7 +87,6 @@ def moves(m, n, k):
         ("ex-rank-tenth", max(k for k in range(1, 4097) if 10 * k * 2 * 4096 <= 4096**2)),
         ("ex-rank-build", [5 * 2 + 2 * 5, moves(5, 5, 2)]),
         ("ex-rank-projection", 1 / np.linalg.eigvalsh(np.outer([1, 1, 0], [1, 1, 0])).max()),
-        ("ex-rank-gram", 4 - np.linalg.matrix_rank(np.eye(6, 4) @ np.diag([1, 1, 1, 0]))),
     ],
 )
 def test_exercises_by_other_means(name, answer):

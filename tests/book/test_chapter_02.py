@@ -71,26 +71,16 @@ def test_turns_by_hand():
     ]
 
 
-@pytest.mark.parametrize("shape", [(6, 6), (8, 5)])
-def test_bounds_on_directions(shape):
-    """Wedin for every sheet that meets its conditions, and Davis-Kahan for the Gram matrices."""
-    rng, tried = np.random.default_rng(0), 0
+def test_bound_on_directions():
+    """Davis-Kahan, for every direction of random symmetric matrices."""
+    rng = np.random.default_rng(0)
     for size in 10 ** rng.uniform(-3, 0, 60):
-        a = rng.standard_normal(shape)
-        b = a + size * rng.standard_normal(shape)
-        (u, s, vt), (uh, sh, vh) = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
-        squares, gram = [x**2 for x in (s, sh)], np.linalg.norm(b.T @ b - a.T @ a, 2)
-        for i in range(len(s)):
-            left, right = (1 - np.sum(x * y) ** 2 for x, y in ((u[:, i], uh[:, i]), (vt[i], vh[i])))
+        a, change = (x + x.T for x in rng.standard_normal((2, 6, 6)))
+        (s, v), (sh, vh) = np.linalg.eigh(a), np.linalg.eigh(a + size * change)
+        for i in range(6):
             gap = np.abs(np.delete(sh, i) - s[i]).min()
-            if shape[0] == shape[1] or s[i] >= gap:
-                tried += 1
-                assert left + right <= 2 * (np.linalg.norm(b - a, 2) / gap) ** 2 + 1e-12
-            assert (
-                right
-                <= (gram / np.abs(np.delete(squares[1], i) - squares[0][i]).min()) ** 2 + 1e-12
-            )
-    assert tried > 100
+            sine = np.sqrt(max(0, 1 - (v[:, i] @ vh[:, i]) ** 2))
+            assert sine <= size * np.linalg.norm(change, 2) / gap + 1e-7
 
 
 def axes_of(x):
@@ -106,40 +96,8 @@ def test_axes_of_two_halves(chapter):
     gaps = [min(abs(np.delete(variances, i) - variances[i])) for i in range(10)]
     assert chapter["nearest"] == pytest.approx(gaps)
     assert np.argmax(cosines) == np.argmax(gaps) == 3
-    halves = [np.cov(x[start::2], rowvar=False) for start in (0, 1)]
-    change = np.linalg.norm(halves[0] - halves[1], 2)
-    one, other = (np.linalg.eigvalsh(half)[::-1] for half in halves)
-    reach = np.array(
-        [
-            [np.abs(np.delete(y, i) - x[i]).min() for i in range(10)]
-            for x, y in ((one, other), (other, one))
-        ]
-    )
-    assert round(change) == 33
-    assert np.argwhere(reach > change).tolist() == [[1, 3]]
-    assert np.degrees(np.arcsin(change / reach[1, 3])) == pytest.approx(83, abs=0.5)
     assert (gaps[0], variances[0]) == pytest.approx((15.3, 179), abs=0.1)
     assert (gaps[5], variances[5]) == pytest.approx((7.2, 59), abs=0.2)
-
-
-@pytest.mark.parametrize(("m", "n"), [(600, 600), (400, 800)])
-def test_sheet_in_noise(chapter, m, n):
-    """The limits of both vectors, in noise drawn with another seed, and the table of the chapter."""
-    noise, beta = np.random.default_rng(7).standard_normal((m, n)) / np.sqrt(n), m / n
-    left, right = np.eye(m)[0], np.eye(n)[0]
-    for sigma in (0.6, 1.4, 2, 3):
-        u, s, vt = np.linalg.svd(noise + sigma * np.outer(left, right), full_matrices=False)
-        size, first, second = 1 + np.sqrt(beta), 0, 0
-        if sigma > beta**0.25:
-            size = np.sqrt((1 + sigma**2) * (beta + sigma**2)) / sigma
-            first = 1 - beta * (1 + sigma**2) / (sigma**2 * (sigma**2 + beta))
-            second = 1 - (beta + sigma**2) / (sigma**2 * (sigma**2 + 1))
-        assert [s[0], u[0, 0] ** 2, vt[0, 0] ** 2] == pytest.approx([size, first, second], abs=0.08)
-        if m == n and sigma > 1:  # the product of the cosines, and the best multiple
-            assert u[0, 0] * vt[0, 0] == pytest.approx(first, abs=0.08)
-            assert sigma * first == pytest.approx(np.sqrt(size**2 - 4))
-    for (_, s, _), (law, _) in zip(chapter["tops"], chapter["law"], strict=True):
-        assert s[0] == pytest.approx(law, abs=0.05)
 
 
 def test_axes_for_variance_share(chapter):

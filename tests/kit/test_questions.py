@@ -194,21 +194,23 @@ def test_bad_answers(name, answers, error, words):
 
 @pytest.mark.parametrize("nothing", [..., [...], [...] * 9, []])
 def test_no_answer(nothing):
-    assert repr(check("ex-rank-gram", nothing)).startswith("Put your answer in place of the dots")
+    assert repr(check("ex-rank-projection", nothing)).startswith(
+        "Put your answer in place of the dots"
+    )
 
 
 def test_dots(monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, "0")
-    verdict = check("ex-rank-gram", ...)
+    verdict = check("ex-rank-projection", ...)
     assert not verdict
     assert verdict._repr_html_() is None
     monkeypatch.setenv(PAGE_VARIABLE, "1")
     assert (
-        check("ex-rank-gram", ...)
+        check("ex-rank-projection", ...)
         ._repr_html_()
-        .startswith('<form class="check" data-name="ex-rank-gram"')
+        .startswith('<form class="check" data-name="ex-rank-projection"')
     )
-    assert check("ex-rank-gram", 1)._repr_html_() is None
+    assert check("ex-rank-projection", 1 / 2)._repr_html_() is None
 
 
 @pytest.fixture
