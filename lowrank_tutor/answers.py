@@ -192,12 +192,13 @@ QUESTIONS = {
     ),
     # Chapter 4, Johnson-Lindenstrauss
     "ex-jl-hundred": _question(
-        {"k by the formula": 1593, "k by the exact law": 1199},
+        {"k by the formula": 1593, "k by the exact law": 1199, "How many are useful": 1},
         "Put n(n - 1)/delta = 990,000 into the formula. For the exact law, let min_dim compute.",
         (1592, "1592.94 must be rounded up: (4.5) does not allow 1592."),
         (1513, "Each pair can fail on two sides: 9,900 for 4,950 pairs."),
         (1381, "The cube is missing: half of the square of epsilon minus a third of its cube."),
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
+        (..., ..., 2, "A map to more numbers than there were saves nothing."),
         rounds=(0, 1),
         note="The second number takes code: run it in Colab, with the link below the title of the chapter.",
     ),

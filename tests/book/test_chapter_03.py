@@ -61,19 +61,6 @@ def completion_error(chapter, *, k, penalty):
     }
 
 
-def kinds_of_words(chapter, *, kept, kinds):
-    """Find the plane with scikit-learn, which also leaves out directions without scatter."""
-    old, labels = chapter["learned"], chapter["LABELS"][kinds]
-    x = chapter["vectors"] - chapter["vectors"][old].mean(axis=0)
-    if kept < 64:
-        x = x @ np.linalg.svd(x[old], full_matrices=False)[2][:kept].T
-    plane = LinearDiscriminantAnalysis(n_components=2).fit(x[old], labels[old]).transform(x)
-    return {
-        name: told_right(plane[old], labels[old], plane[part], labels[part])
-        for name, part in (("old", old), ("new", ~old))
-    }
-
-
 def who_asks_whom(chapter, *, way, sheet):
     """Take the SVD by eigenvectors; a part is judged by the errors, of the page's parts and of the package's best."""
     head, story = (
@@ -98,7 +85,6 @@ def who_asks_whom(chapter, *, way, sheet):
 
 EXPLORERS = {
     "family-reconstruction": family_reconstruction,
-    "kinds-of-words": kinds_of_words,
     "who-asks-whom": who_asks_whom,
     "completion-error": completion_error,
 }
@@ -118,31 +104,6 @@ def test_order_of_methods(chapter):
         assert errors["autoencoder"] < errors["PCA"] < min(errors["LDA"], errors["NMF"])
     told = {method: chapter["told"][method, 9] for method in chapter["FAMILY"]}
     assert max(told, key=told.get) == "LDA"
-
-
-def test_three_classes(chapter):
-    around = np.array([[2, 0], [-2, 0], [0, 1], [0, -1]])
-    points = np.concatenate([around + middle for middle in ([-3, 1], [0, -2], [3, 1])])
-    found = chapter["lda"](points, np.repeat(range(3), 4), 2)
-    assert found.ratio == pytest.approx([4 / 7, 3 / 7])  # its share, of ratios 4 and 3
-    assert found.axes.diagonal() == pytest.approx([0, 0])
-
-
-def test_words_by_lda(chapter):
-    shares = {place: chapter["words_recognized"](*place) for place in chapter["planes"]}
-    assert shares[2, "true"]["new"] == 1
-    assert shares[64, "true"]["new"] == pytest.approx(0.4)
-    assert shares[11, "shuffled"] == pytest.approx({"old": 1, "new": 0.2})
-
-
-def test_dropped_directions(chapter):
-    """Within the kinds 15 words spread in 11 directions, and most of what sets the kinds apart lies outside."""
-    old, labels = chapter["vectors"][chapter["learned"]], chapter["kinds"][chapter["learned"]]
-    means = np.stack([old[labels == kind].mean(axis=0) for kind in labels])
-    _, s, vt = np.linalg.svd(old - means)
-    assert np.sum(s > 1e-9) == 11
-    between = means - old.mean(axis=0)
-    assert norm(between @ vt[:11].T) ** 2 < norm(between) ** 2 / 2
 
 
 def test_subjects_of_sheets(chapter):
@@ -179,13 +140,3 @@ def test_network_needs_data(chapter):
     straight, bending = chapter["straight"], chapter["bending"]
     assert straight[0] < bending[0]
     assert bending[-1] < straight[-1] - 0.1
-
-
-def test_nested_errors_sort(chapter):
-    """Columns turned by 45 degrees, by hand; and on the digits only the sum of errors finds the axes themselves."""
-    x, turned = np.diag([3.0, 1.0]), np.array([[1, 1], [1, -1]]) / np.sqrt(2)
-    for axes, first in ((np.eye(2), 1), (turned, 5)):
-        errors = [np.sum((x - x @ axes[:, :j] @ axes[:, :j].T) ** 2) for j in (1, 2)]
-        assert errors == pytest.approx([first, 0])
-    assert min(chapter["cosines"]([1, 2, 3])) > 0.99
-    assert max(chapter["cosines"]([3])) < 0.5
