@@ -1,4 +1,4 @@
-r"""What is left of Linformer's mixtures where tokens are hidden; chapter ``book/07-linformer.md``.
+r"""What is left of Linformer's mixtures where tokens are hidden; ``book/use-linformer.md``.
 
 Let $\omega_j$ be the share of row j of E on real tokens, $\sum_{\text{real}} |E_{ji}|^p / \sum_i
 |E_{ji}|^p$. What is left of the row is divided by $\omega_j^{1/p}$, and $\ln \omega_j$ is added to

@@ -388,7 +388,7 @@ QUESTIONS = {
         (..., ..., 4, "With 4 cards, groups still read 1024."),
     ),
     "ex-caches-mean": _question(
-        {"Exactly": 4, "After rounding": 1, "Less the mean, then rounded": 4},
+        {"Exactly": 4, "After rounding": 1, "Minus the mean, then rounded": 4},
         "The four levels of the first key are 0, 7, 14, and 21. Which is nearest to each entry?",
         (..., 4, "The levels of the first key are 7 apart, so its 1 and its 3 become 0."),
         (..., ..., 1, "Subtract the mean, entry by entry. The levels are then 1 apart."),

@@ -61,8 +61,9 @@ document.addEventListener("copy", (event) => {
   event.preventDefault();
 });
 // Chapter 9 was once the end of chapter 8, and two sections of chapter 8 were in chapter 10: addresses of what moved lead
-// there, also with the state of a figure.
+// there, also with the state of a figure. So do those of how chapter 7 hid padding.
 const MOVED = {
+  "07-linformer": ["use-linformer", /^#(hide-tokens|def-norm-rule)$/],
   "08-caches": [
     "09-adapters",
     /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/,

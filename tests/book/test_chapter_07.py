@@ -111,34 +111,6 @@ def test_best_mixing(chapter):
         assert 1 < means / best < math.pi / math.sqrt(6)
 
 
-def test_hidden_tokens(chapter):
-    """Zeros alone let every hidden token vote for the value zero; by the rules, padding changes nothing."""
-    assert chapter["moved_by_padding"] == 0
-    q, keys, values = (chapter[name][0, 0, :8].numpy() for name in ("q", "keys", "values"))
-    powers = np.exp(q @ keys.T / math.sqrt(D))
-    zeroed = powers / (powers.sum(axis=1, keepdims=True) + N - 8) @ values
-    assert chapter["zeroed"].numpy() == pytest.approx(zeroed)
-
-
-def test_rules_on_cut_windows(chapter):
-    """By NumPy: means of the real tokens of each window, which votes with their number; and means times a root."""
-    q, keys, values = (part[0, 0].numpy() for part in chapter["heads"](0.95))
-    for real in chapter["cuts"]:
-        counts = np.array([min(max(real - start, 0), 8) for start in range(0, N, 8)])
-        kept = counts > 0
-        means = [
-            np.array([x[8 * i : 8 * i + c].mean(axis=0) for i, c in enumerate(counts) if c])
-            for x in (keys, values)
-        ]
-        exact = softmax(q[:real] @ keys[:real].T / math.sqrt(D)) @ values[:real]
-        for name, size in (("sum rule", 1), ("norm rule", np.sqrt(counts[kept] / 8)[:, None])):
-            logits = q[:real] @ (size * means[0]).T / math.sqrt(D) + np.log(counts[kept] / 8)
-            off = np.linalg.norm(softmax(logits) @ (size * means[1]) - exact) / np.linalg.norm(
-                exact
-            )
-            assert chapter["by_rule"][name][real - 1] == pytest.approx(off, abs=1e-10), (name, real)
-
-
 def test_mixtures_hold_the_future(chapter):
     moved, dense, q = chapter["moved"], chapter["dense"].numpy(), chapter["q"][0, 0].numpy()
     weights = softmax(q @ (dense @ chapter["keys"][0, 0].numpy()).T / math.sqrt(D))

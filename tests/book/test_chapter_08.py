@@ -75,7 +75,7 @@ def test_freedoms(chapter):
 
 
 def test_words_dropped(chapter):
-    """Evict head by head, in plain loops; and of single words two decide."""
+    """Evict head by head, in plain loops."""
     shares = {
         name: [round(right, 2) for right in each] for name, each in chapter["by_policy"].items()
     }
@@ -94,10 +94,6 @@ def test_words_dropped(chapter):
             np.testing.assert_allclose(cut[i], row / row.sum(), atol=1e-9)
             if len(kept) > 7:
                 kept.remove(min(kept, key=lambda j: heard[j]))
-    decisive = [chapter["TALE"][i] for i, chance in enumerate(chapter["red"]) if chance < 0.5]
-    assert decisive == ["wears", "red"]
-    assert min(chance for chance in chapter["red"] if chance > 0.5) > 0.99
-    assert max(chapter["heard"]) == chapter["heard"][0]
 
 
 def test_groups():
@@ -201,7 +197,7 @@ def test_whose_use(chapter):
     }
     assert all(max(each) == each[2] for each in right.values())
     assert all(min(each) == each[1] for each in errors.values())
-    assert [right[n][1] > right[n][0] for n in right] == [False, False, False, True, True]
+    assert [right[n][1] < right[n][0] for n in right] == [True, True, True, False, False]
     whole, *which = zip(*chapter["errors"].values(), strict=True)
     assert whole[1] == min(whole)
     assert all(each[1] == max(each) for each in which)

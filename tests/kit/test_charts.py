@@ -57,9 +57,7 @@ CALLS = {
     "curves": lambda: charts.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
     "equation": lambda: charts.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
-    "grids": lambda: charts.grids(
-        ("P", np.eye(2), ("cat", "slept"), ("cat", "slept")), hidden=[1], notes=["a", "b"]
-    ),
+    "grids": lambda: charts.grids(("P", np.eye(2), ("cat", "slept"), ("cat", "slept"))),
     "picture": lambda: charts.picture(PHOTO, "rank 9", below=0.25, vmin=0, vmax=2),
     "word_maps": lambda: charts.word_maps(
         {"logits": 8 * WEIGHTS, "weights": WEIGHTS}, SIX, decimals=2

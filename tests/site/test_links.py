@@ -52,6 +52,7 @@ def pages(site) -> dict[str, Read]:
 
 
 OLD = {  # an old address, and where it leads
+    "07-linformer.html#hide-tokens": "use-linformer.html#hide-tokens",
     "09-states.html#past": "10-states.html#past",
     "09-states.html#album=written:8": "10-states.html#album=written:8",
     "08-caches.html#send-less-of-a-gradient": "09-adapters.html#send-less-of-a-gradient",

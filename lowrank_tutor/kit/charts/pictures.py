@@ -163,24 +163,18 @@ def word_maps(
 
 
 @styled
-def grids(
-    *parts: Grid,
-    borders: Sequence[int] = (),
-    hidden: Collection[int] = (),
-    written: bool = False,
-    notes: Sequence[str] = (),
-) -> Figure:
+def grids(*parts: Grid, borders: Sequence[int] = (), written: bool = False) -> Figure:
     """Show tables side by side, dark where an entry is large, on one scale from 0 to the largest entry of all.
 
     Each of ``parts`` is a title, entries (m, n) of at least 0, and words for the m rows and the n
     columns. Only the first shows the words of its rows. Lines stand before the columns ``borders``
-    of the last table, such as where a window begins, and ``notes`` at the right of its rows. The
-    columns ``hidden`` are hatched. If ``written``, entries other than 0 are written out.
+    of the last table, such as where a window begins. If ``written``, entries other than 0 are
+    written out.
     """
     entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     left = start = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches
-    right, gap = 0.1 + 0.075 * max(map(len, notes), default=0), 0.3
-    room = WIDTH - left - right - gap * (len(parts) - 1)
+    gap = 0.3
+    room = WIDTH - left - 0.1 - gap * (len(parts) - 1)
     unit = min(0.45, room / sum(each.shape[1] for each in entries))
     above = 0.3 + 0.075 * max(len(word) for part in parts for word in part[3])
     height = above + unit * max(len(each) for each in entries) + 0.08
@@ -206,12 +200,6 @@ def grids(
         ax.set_title(title, pad=72 * (above - 0.3) + 8)  # above the words of the columns
         ax.set_xticks(range(columns), column_words, rotation=90)
         ax.set_yticks(range(rows), row_words if start == left else [""] * rows)
-        for column in hidden:
-            ax.add_patch(
-                Rectangle(
-                    (column - 0.5, -0.5), 1, rows, fill=False, hatch="////", edgecolor=GRAY, lw=0
-                )
-            )
         if written:
             _write_entries(
                 ax,
@@ -222,8 +210,6 @@ def grids(
         start += unit * columns + gap
     for border in borders:
         ax.axvline(border - 0.5, color=ORANGE, linewidth=2)
-    for row, note in enumerate(notes):
-        ax.text(columns - 0.3, row, note, va="center")
     return fig
 
 
