@@ -438,26 +438,18 @@ QUESTIONS = {
         (9, "Each of the ten steps leaves 1 behind."),
     ),
     # Chapter 10, states
-    "ex-states-binary": _question(
+    "ex-states-blocks": _question(
         {
-            "States after 100 tokens": 3,
-            "Tokens in the newest": 4,
-            "Rank allowed for the block": 12,
-            "Tokens when there is one state again": 128,
+            "First entry of the last row": 12,
+            "Second entry": 4,
+            "Rank of the block": 1,
+            "Highest rank with 16 numbers": 16,
         },
-        "Write 100 as a sum of different powers of 2, the largest first. Each is a state of as many tokens.",
-        (7, "That is the number of digits. Only a 1 stands for a state."),
-        (..., 64, "That is the oldest state. The newest belongs to the last 1 of the numeral."),
-        (..., ..., 4, "Each of the states can add d to the rank."),
-        (..., ..., 28, "Count the ones of the numeral, not its digits."),
-        (..., ..., ..., 64, "Token 64 is past. When does the next numeral with a single 1 come?"),
-        (
-            ...,
-            ...,
-            ...,
-            127,
-            "127 is 1111111, which means seven states. They become one at the next token.",
-        ),
+        "Through which of the numbers does an input pass on its way to the last output?",
+        (24, "The first input enters after the first number: 3, 2, and 2 are left."),
+        (..., 12, "The second input has not met the second number, 3."),
+        (..., ..., 2, "One row of the block is a multiple of the other."),
+        (..., ..., ..., 35, "That is the smaller side, but the past passes through 16 numbers."),
     ),
     "ex-states-which": _question(
         {

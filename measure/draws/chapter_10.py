@@ -1,10 +1,8 @@
-"""Draw chapter 10 again: recall of states, depth with skips, states that learn."""
+"""Draw chapter 10 again: recall of states and depth with skips."""
 
 import math
 
-import numpy as np
 import torch
-from scipy.sparse.linalg import cg
 from sklearn.datasets import load_digits
 
 from lowrank_tutor.states import linear_state, recall_error
@@ -15,7 +13,7 @@ unit = torch.nn.functional.normalize
 def draw(seed: int) -> dict[str, float]:
     """Return the numbers of one seed."""
     g = torch.Generator().manual_seed(seed)
-    return _recall(g) | _depth(g) | _learning(g)
+    return _recall(g) | _depth(g)
 
 
 def _normal(g: torch.Generator, *shape: int) -> torch.Tensor:
@@ -79,21 +77,3 @@ def _layers_until_alike(apart: list[float]) -> int:
     return next(
         (layer for layer, away in enumerate(apart, start=1) if away < 1e-15), len(apart) + 1
     )
-
-
-def _learning(g: torch.Generator) -> dict[str, float]:
-    """Errors of 32 pairs under keys of 32 numbers, random or sharing a direction."""
-    numbers, eye = {}, torch.eye(32, dtype=torch.float64)
-    keys, shared, v = _normal(g, 32, 32), _normal(g, 32), _normal(g, 32, 32)
-    for name, k in (
-        ("random keys", unit(keys, dim=1)),
-        ("keys that share a direction", unit(keys + shared, dim=1)),
-    ):
-        square, product = k.T @ k + 0.01 * eye, k.T @ v
-        states = {"sum": product, "delta rule": linear_state(k, v, delta=1.0)}
-        for steps in (1, 2, 4, 8, 16):
-            solved, _ = cg(np.kron(square, eye), product.flatten().numpy(), maxiter=steps, rtol=0)
-            states[f"{steps} steps"] = torch.from_numpy(solved).reshape(32, 32)
-        states["best state"] = torch.linalg.solve(square, product)
-        numbers |= {f"{name}, {state}": recall_error(s, k, v) for state, s in states.items()}
-    return numbers
