@@ -317,6 +317,18 @@ QUESTIONS = {
             "The key 1 gets the larger weight. Its value is 5.",
         ),
     ),
+    "ex-attention-ranks": _question(
+        {
+            "The logits": 64,
+            "Softmax's weights": 1000,
+            "Linear attention's weights": 64,
+            "The same, later tokens hidden": 1000,
+        },
+        "A product has at most the rank of its narrower factor. Softmax is applied entry by entry.",
+        (..., 64, "Softmax is not a product: it can raise the rank."),
+        (..., ..., 1000, "Its weights are a product of features, 64 for each token."),
+        (..., ..., ..., 64, "Hiding is not a product. Look at the diagonal."),
+    ),
     "ex-attention-derive": _question(
         {
             "The estimate": (exp(-2.5) + exp(0.5)) / 2,
@@ -328,17 +340,6 @@ QUESTIONS = {
         ((1 + exp(3)) / 2, "The factors exp(-x^2/2) and exp(-y^2/2) are missing."),
         (..., ..., sqrt(exp(9) - 1), "That is for one draw. Here are two."),
         (..., ..., (exp(9) - 1) / 2, "That is the variance. Take its root."),
-    ),
-    "ex-attention-polynomial": _question(
-        {"The most for d = 1": 8, "The most for d = 2": 36},
-        "Find the least degree whose remainder, times e, is at most 1/5000. Then count the monomials up to it.",
-        (
-            7,
-            28,
-            "After degree 6 the remainder, times e, is still above 1/5000; and degrees start from 0.",
-        ),
-        (9, 45, "8! is 40,320, which is above 5000 times the square of e: the degree 7 is enough."),
-        (..., 64, "For d = 2 the degrees of both entries together are at most 7."),
     ),
     # Chapter 7, Linformer
     "ex-linformer-mean": _question(

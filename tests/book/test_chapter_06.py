@@ -1,4 +1,4 @@
-"""Attention: NumPy judges of its explorer, of six words and of the bound on the rank, and what the storyteller says."""
+"""Attention: NumPy judges of its explorer and of six words, and what the storyteller says."""
 
 import math
 
@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 from chapters import CHAPTERS, softmax
-from scipy.special import iv
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.attention import attention_weights, linear_attention
+from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.figures.storyteller import counted
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
@@ -80,29 +79,6 @@ def test_softmax_error(size):
     assert np.abs(softmax(x) - softmax(y)).sum(axis=1).max() <= size
     x, y = np.array([[0.0, 0.0]]), np.array([[size, -size]])
     assert np.abs(softmax(x) - softmax(y)).sum() == pytest.approx(np.tanh(size))
-
-
-def degree(B, tolerance):
-    """The least p for which the Chebyshev series of exp on [-B, B], cut after p, leaves at most tolerance over exp(B).
-
-    It leaves no more than twice the sum of the modified Bessel functions I_j(B) over all j > p.
-    """
-    left = 2 * np.cumsum(iv(np.arange(200, 0, -1), B))[::-1]
-    return int(np.argmax(left * math.exp(B) <= tolerance))
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_polynomial_bounds_rank(d):
-    q, keys = torch.randn(
-        2, 1, 1, 300, d, generator=torch.Generator().manual_seed(d), dtype=torch.float64
-    )
-    p = attention_weights(q, keys)[0, 0].numpy()
-    s = np.linalg.svd(p, compute_uv=False)
-    assert s[0] >= 1 - 1e-12
-    for tolerance in (1e-2, 1e-5, 1e-9):
-        assert (s > tolerance).sum() <= math.comb(
-            degree(np.ptp(np.log(p), axis=1).max() / 2, tolerance) + d, d
-        )
 
 
 @pytest.mark.parametrize(
