@@ -364,6 +364,7 @@ def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
         return np.random.default_rng(rng)
     if isinstance(rng, NO_NUMBERS) or not isinstance(rng, numbers.Integral):
         raise TypeError(
-            f"{name} must be a numpy.random.Generator, a seed (an integer) or None, got {_show(rng)}"
+            f"{name} must be a numpy.random.Generator, a seed (an integer) or None, "
+            f"got {_show(rng)}"
         )
     return np.random.default_rng(check_integer(rng, name, 0))

@@ -32,7 +32,8 @@ def check_plain(name: str, value: object, way: str = "") -> torch.Tensor:
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}{way}")
     if value.is_nested:
         raise TypeError(
-            f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask"
+            f"{name} must be a plain tensor, "
+            "got a nested one: pad it, and mark what is real by a mask"
         )
     if value.layout != torch.strided:
         raise TypeError(
@@ -50,7 +51,8 @@ def check_tensor(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
         raise ValueError(
-            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}"
+            f"{name} must have shape ({', '.join(map(str, axes))}), "
+            f"got shape {shape_of(tensor)}{way}"
         )
     return tensor
 
@@ -67,7 +69,8 @@ def check_same_device_and_dtype(
     """Refuse a tensor whose device or type differs from a reference's; autocast mixes all types but ``float64``."""
     if value.device != reference.device:
         raise ValueError(
-            f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}"
+            f"{name} must be on the device of {reference_name}, {reference.device}, "
+            f"got {value.device}"
         )
     if value.dtype != reference.dtype:
         autocast = value.dtype.is_floating_point and is_autocast(value.device)
@@ -308,12 +311,14 @@ def check_state(
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
         found = f"{len(state)} parts" if isinstance(state, tuple | list) else type(state).__name__
         raise TypeError(
-            f"state must be the {len(shapes)} tensors that return_state=True gives here, got {found}"
+            f"state must be the {len(shapes)} tensors that return_state=True gives here, "
+            f"got {found}"
         )
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
         if check_tensor(f"state[{i}]", part, axes).device != reference.device:
             raise ValueError(
-                f"state must be on the device of the new tokens, {reference.device}, got {part.device}"
+                f"state must be on the device of the new tokens, {reference.device}, "
+                f"got {part.device}"
             )
     return list(state)
 

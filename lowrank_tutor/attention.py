@@ -189,12 +189,14 @@ def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None
 
 @overload
 def linear_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ...,
+    causal: bool = ...,
     state: State | None = ..., return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def linear_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ...,
+    causal: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def linear_attention(

@@ -125,7 +125,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         table.sum_duplicates()
         if table.nnz < stored:
             raise ValueError(
-                f"ratings must store each entry once, got {stored - table.nnz} of {stored} a second time"
+                "ratings must store each entry once, "
+                f"got {stored - table.nnz} of {stored} a second time"
             )
         entries = table.tocoo()
         return table, _Known(entries.row, entries.col, entries.data)
@@ -142,7 +143,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     if mask.dtype != np.bool_:
         way = ": k comes third" * (mask.ndim == 0)
         raise TypeError(
-            f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}"
+            "observed must be an array of bools (True marks a known rating), "
+            f"got dtype {mask.dtype}{way}"
         )
     if mask.shape != dense.shape:
         raise ValueError(
@@ -155,7 +157,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     )  # of tables
     if not all(names.equals(others) for names, others in axes):
         raise ValueError(
-            "observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)"
+            "observed must be labeled as ratings is, "
+            "got another order: observed.reindex_like(ratings)"
         )
     seen = dense[mask]
     if not np.isfinite(seen).all():
@@ -277,7 +280,8 @@ def factorize_ratings(
     regularization : float, optional
         $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square
         of those known, or half their standard deviation if that is less. Too large a penalty leaves
-        zeros. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
+        zeros. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is
+        taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -302,7 +306,8 @@ def factorize_ratings(
             "randomized_svd(a, k) counts the others as zeros, and the package implicit weighs them"
         )
         raise ValueError(
-            f"ratings must differ, got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
+            "ratings must differ, "
+            f"got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
         )
     penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:

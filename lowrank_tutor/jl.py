@@ -25,9 +25,9 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "distortion", "gaussian_projection", "inner_product_failure_bound", "inner_product_std", "min_dim",
-    "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability", "projected_product_error",
-    "sign_inner_product_std", "sign_inner_products",
+    "distortion", "gaussian_projection", "inner_product_failure_bound", "inner_product_std",
+    "min_dim", "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability",
+    "projected_product_error", "sign_inner_product_std", "sign_inner_products",
 ]  # fmt: skip
 
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
@@ -189,7 +189,9 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     if bound == "dasgupta-gupta":
         return high
     log_bound = _log_chernoff if bound == "chernoff" else _log_failure
-    low = 0  # bisection: both bounds fall with k, both are at most Dasgupta and Gupta's, and k = 0 is too small
+    # Bisection: both bounds fall with k, both are at most Dasgupta and Gupta's, and k = 0 is too
+    # small.
+    low = 0
     while high - low > 1:
         middle = (low + high) // 2
         if log_bound(middle, error) <= math.log(2) - log_needed:
@@ -328,7 +330,8 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
             size = np.abs(steps).max(axis=1)
             if not size.all():
                 raise ValueError(
-                    f"x must hold different points, got the same in rows {i} and {again[np.argmin(size)]}"
+                    "x must hold different points, "
+                    f"got the same in rows {i} and {again[np.argmin(size)]}"
                 )
             steps /= size[:, np.newaxis]  # so that no square underflows
             for squared, some in ((before, steps), (after, steps @ r.T)):
@@ -355,7 +358,8 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     directions = _check_count(k, "k")
     if left.shape[1] != right.shape[0]:
         raise ValueError(
-            f"v must have as many rows as p of shape {left.shape} has columns, got shape {right.shape}"
+            f"v must have as many rows as p of shape {left.shape} has columns, "
+            f"got shape {right.shape}"
         )
     product_of_norms = _check_product(left, right, "norm(p) * norm(v)")
     norm_of_product = float(np.linalg.norm(left @ right))

@@ -174,7 +174,8 @@ class LinformerCrossAttention(LinformerSelfAttention):
         check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
         if len(x) != len(memory):
             raise ValueError(
-                f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}"
+                "x must have the batch size of memory, "
+                f"got shapes {shape_of(x)} and {shape_of(memory)}"
             )
         return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 

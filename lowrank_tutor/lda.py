@@ -27,7 +27,8 @@ from lowrank_tutor.svd import _signs_of
 
 __all__ = ["Discriminants", "lda"]
 
-_NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
+# scikit-learn's: a direction with less of the standard deviation than this counts as constant.
+_NEGLIGIBLE = 1e-4
 
 
 class Discriminants(NamedTuple):
@@ -161,7 +162,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     directions = whitener.shape[1]
     if k > directions:
         raise ValueError(
-            f"k must be at most the number of directions in which classes spread = {directions}, got {k}"
+            f"k must be at most the number of directions in which classes spread = {directions}, "
+            f"got {k}"
         )
     between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)

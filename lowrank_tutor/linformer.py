@@ -417,7 +417,8 @@ class LinformerSelfAttention(nn.Module):
             return None
         if start is not None and start.is_meta:
             raise ValueError(
-                'rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
+                'rule must be "sum" or "norm" where a learned projection is on the meta device, '
+                "got None"
             )
         return "sum" if start is not None and bool((start >= 0).all()) else "norm"
 

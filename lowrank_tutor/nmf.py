@@ -30,11 +30,13 @@ from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["NMFResult", "nmf"]
 
-_UPDATES = 3  # times that a sweep updates a factor: they share the products with the matrix, which cost most
+# Times that a sweep updates a factor: they share the products with the matrix, which cost most.
+_UPDATES = 3
 _TRIAL_SWEEPS = 40  # the sweeps of each start, at most, before starts are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _GUESSES = 30  # sweeps for new rows before they are solved exactly: many times faster than without
-_ROUNDS = 100  # rounds for each part, at most; a row needs one or two in all, at worst some three for each part
+# Rounds for each part, at most; a row needs one or two in all, at worst some three for each part.
+_ROUNDS = 100
 _ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _FEW_DIGITS = (
     1e-6  # a squared error above this share of the squared size may be a difference of sums
@@ -201,7 +203,8 @@ def _as_nonnegative(x: ArrayLike) -> FloatArray:
     matrix = as_matrix(x, "x", ", and scikit-learn's NMF takes it as it is")
     if (matrix < 0).any():
         raise ValueError(
-            f"x must be non-negative, got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
+            "x must be non-negative, "
+            f"got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
         )
     return matrix
 

@@ -34,7 +34,8 @@ _WAYS = {  # what to say of methods that only scikit-learn's PCA has
     "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
 }
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
-_SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
+# And used if the last variance kept is at least this share of the first: that costs 5 of 16 digits.
+_SAFE = 1e-5
 
 
 class PCA:
@@ -180,8 +181,8 @@ def _right_vectors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
 
-    With many rows they come from the scatter matrix ``a.T @ a``, which is faster, unless its squares
-    hide a value that is wanted.
+    With many rows they come from the scatter matrix ``a.T @ a``, which is faster, unless its
+    squares hide a value that is wanted.
     """
     if len(a) >= _TALL * a.shape[1] > 0:
         squares, vectors = np.linalg.eigh(a.T @ a)

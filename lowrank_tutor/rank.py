@@ -27,8 +27,8 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
-    "storage",
+    "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank",
+    "rank_factorization", "stable_rank", "storage",
 ]  # fmt: skip
 
 
@@ -65,14 +65,14 @@ def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
     Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a
-    question with a tolerance. A value counts if it exceeds ``rtol`` $\sigma_1$, with ``rtol`` at least
-    0 and below 1, by more than the rounding of the SVD: ``max(m, n)`` times the machine epsilon of
-    float64 times $\sigma_1$. So a value at the tolerance does not count, and at 0 rounding does not.
-    By default the tolerance is this rounding alone. For an array of float32 or float16, whose
-    entries were rounded to that type, it is larger by twice the most that this can move a singular
-    value (Weyl's inequality): by ``sqrt(min(m, n))`` of its epsilons times $\sigma_1$, and by
-    ``sqrt(m * n)`` times its smallest number. Source: Golub and Van Loan (2013), *Matrix
-    Computations*, 4th edition, section 5.4.1.
+    question with a tolerance. A value counts if it exceeds ``rtol`` $\sigma_1$, with ``rtol`` at
+    least 0 and below 1, by more than the rounding of the SVD: ``max(m, n)`` times the machine
+    epsilon of float64 times $\sigma_1$. So a value at the tolerance does not count, and at 0
+    rounding does not. By default the tolerance is this rounding alone. For an array of float32 or
+    float16, whose entries were rounded to that type, it is larger by twice the most that this can
+    move a singular value (Weyl's inequality): by ``sqrt(min(m, n))`` of its epsilons times
+    $\sigma_1$, and by ``sqrt(m * n)`` times its smallest number. Source: Golub and Van Loan (2013),
+    *Matrix Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
@@ -103,9 +103,9 @@ def effective_rank(s: ArrayLike) -> Any:
     Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it
     reaches if and only if all nonzero values are equal, and it is never below `stable_rank`,
     because weak directions count for more here. It is 0 if all values are zero. An array (..., r)
-    of spectra gives an array, so pass the singular values, not the matrix, and not their squares, the
-    eigenvalues or variances. Source: Roy and Vetterli
-    (2007), *The effective rank*, EUSIPCO, 606-610.
+    of spectra gives an array, so pass the singular values, not the matrix, and not their squares,
+    the eigenvalues or variances. Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO,
+    606-610.
 
     >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
     (2.0, 1.889882)

@@ -42,8 +42,8 @@ from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
 __all__ = [
-    "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover", "gpu_floor", "gpu_named",
-    "half_type", "trials",
+    "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover",
+    "gpu_floor", "gpu_named", "half_type", "trials",
 ]  # fmt: skip
 
 HALF = 2  # bytes of a number in half precision
@@ -96,11 +96,11 @@ def gpu_floor(
 ) -> Floor:
     r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS`` or a `Gpu` of your own.
 
-    With ``d`` the width of one head (``dim // heads``), and D = ``heads`` times ``d``, exact attention
-    takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer takes $8 n k D$ operations and
-    moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are written and
-    read again. Softmax is left out, which only lowers the floor. Source: Williams, Waterman and
-    Patterson (2009), "Roofline", Communications of the ACM 52(4).
+    With ``d`` the width of one head (``dim // heads``), and D = ``heads`` times ``d``, exact
+    attention takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer takes $8 n k D$
+    operations and moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are
+    written and read again. Softmax is left out, which only lowers the floor. Source: Williams,
+    Waterman and Patterson (2009), "Roofline", Communications of the ACM 52(4).
 
     >>> exact = gpu_floor(16384, 64, 8, "T4")
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")

@@ -122,13 +122,15 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
 
 @overload
 def delta_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *, log_decay: torch.Tensor | None = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *,
+    log_decay: torch.Tensor | None = ...,
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def delta_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *, log_decay: torch.Tensor | None = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *,
+    log_decay: torch.Tensor | None = ...,
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip

@@ -4,8 +4,9 @@ Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(
 values, largest first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or
 "spectral". Where ``a`` may be (..., m, n), a stack of matrices gives the results of its matrices,
 stacked: the last two axes are always a matrix, so move the colors of an image to the front. Arrays
-are real, finite and non-empty. A spectrum holds singular values, not their squares, is non-negative,
-and never rises. Float16 and float32 are factored in float32, everything else in float64.
+are real, finite and non-empty. A spectrum holds singular values, not their squares, is
+non-negative, and never rises. Float16 and float32 are factored in float32, everything else in
+float64.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "noise_edge", "randomized_svd",
-    "relative_error", "tail_error", "truncated_svd",
+    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "noise_edge",
+    "randomized_svd", "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
 
 
@@ -327,11 +328,11 @@ def choose_rank(
     `randomized_svd`, the sum of all squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are
     then too few, the rule is refused.
 
-    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$, of ratios that agree to
-    half their digits the first. Values below $r \varepsilon \sigma_1$ count as rounding. The last
-    values of noise can lie far apart by chance, so in the second half of the spectrum only ``1/r``
-    of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves better; values
-    that are equal up to rounding are refused.
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$, of ratios that agree
+    to half their digits the first. Values below $r \varepsilon \sigma_1$ count as rounding. The
+    last values of noise can lie far apart by chance, so in the second half of the spectrum only
+    ``1/r`` of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves
+    better; values that are equal up to rounding are refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given
     instead of a number, stands for the best threshold for noise of unknown size, `hard_threshold`,
@@ -387,7 +388,8 @@ def choose_rank(
     if not enough[-1]:
         kept = f"{1 - (lost[-1] / lost[0]) ** 2:.1%}"
         raise ValueError(
-            f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {kept} of total"
+            f"s must hold enough values for this {chosen[0]}, "
+            f"got {spectrum.size} with {kept} of total"
         )
     return int(np.argmax(enough))
 

@@ -106,7 +106,8 @@ def say_if_busy(machine: Mapping[str, Any]) -> None:
     """Print a warning where others use the machine too."""
     if machine["load_average"][0] > machine["cores"] / 4:
         print(
-            f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it."
+            f"The machine is busy (load average {machine['load_average'][0]}): "
+            "the times below will show it."
         )
 
 

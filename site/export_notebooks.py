@@ -51,14 +51,15 @@ print(
     {device},
 )"""
 AGAIN = (
-    "After a restart, run this cell and those above the one you want: in Colab by Runtime > Run before, in JupyterLab"
-    " by Run > Run All Above Selected Cell."
+    "After a restart, run this cell and those above the one you want: "
+    "in Colab by Runtime > Run before, in JupyterLab by Run > Run All Above Selected Cell."
 )
 # Importing PyTorch takes seconds: a chapter that does without it must not wait for it.
 WITHOUT_TORCH = {"torch": "", "device": '"device: cpu (all that this chapter needs)"'}
 WITH_TORCH = {
     "torch": "import torch\n",
-    "device": "f\"PyTorch {torch.__version__}, device: {'cuda' if torch.cuda.is_available() else 'cpu'}\"",
+    "device": 'f"PyTorch {torch.__version__}, device: '
+    "{'cuda' if torch.cuda.is_available() else 'cpu'}\"",
 }
 
 
@@ -119,8 +120,9 @@ def build(root: Path, folder: Path) -> Path:
     if kept.exists():  # Sphinx reads again what has changed since
         kept.rename(doctrees)
     result = build_sphinx(
-        str(root), str(out), path_config=str(root / "_config.yml"), noconfig=True, confoverrides=overrides,
-        doctreedir=str(doctrees), builder="ipynb", quiet=True, warningiserror=True, keep_going=True,
+        str(root), str(out), path_config=str(root / "_config.yml"), noconfig=True,
+        confoverrides=overrides, doctreedir=str(doctrees), builder="ipynb", quiet=True,
+        warningiserror=True, keep_going=True,
     )  # fmt: skip
     if result != 0:  # nothing is kept: Sphinx would not warn again of a page that it has read
         sys.exit("No notebook was written.")

@@ -24,7 +24,8 @@ from lowrank_tutor.kit import palette
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.images import COLORS, has_few_colors
 
-INCH = 104  # pixels of a page for an inch of a figure; the package draws twice as many for sharp screens
+# Pixels of a page for an inch of a figure; the package draws twice as many for sharp screens.
+INCH = 104
 
 COLAB = "https://colab.research.google.com/github"
 
@@ -290,9 +291,9 @@ MATHJAX = """window.MathJax = {
 # A page may load what lies in this site, and nothing else. Not every browser counts the folder of a
 # page as "self", hence "file:", which a page from a server could not read anyway.
 POLICY = (
-    "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
-    "img-src 'self' data: file:; font-src 'self' data: file:; worker-src blob:; form-action 'self' file:; "
-    "base-uri 'none'"
+    "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' "
+    "file:; img-src 'self' data: file:; font-src 'self' data: file:; worker-src blob:; "
+    "form-action 'self' file:; base-uri 'none'"
 )
 
 # Where the browser stores nothing for a site, a mere look at its storage throws, and would end the
@@ -552,7 +553,8 @@ def _lead_on(app, out):
 # for each word, so an address with thousands of words, or with words of one letter, would stop it.
 MARKS = {
     '"button, select, textarea"': '"button, select, textarea, script, style, svg, figure"',
-    r"\.filter\(\(?x\)? => x\)": ".filter((x, i, all) => x.length > 1 && all.indexOf(x) === i).slice(0, 8)",
+    r"\.filter\(\(?x\)? => x\)": ".filter((x, i, all) => x.length > 1 && all.indexOf(x) === "
+    "i).slice(0, 8)",
 }
 
 

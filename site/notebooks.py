@@ -184,7 +184,8 @@ class Page:
         if tags - TAGS or not node.children:
             self.refuse(
                 node,
-                f"cell tags must be among {sorted(TAGS)}, and remove-input alone, got {sorted(tags)}",
+                f"cell tags must be among {sorted(TAGS)}, and remove-input alone, "
+                f"got {sorted(tags)}",
             )
             return
         prompt = node["prompt_show"] if tags & FOLDING_TAGS else ""

@@ -101,7 +101,8 @@ def promises(app, pages):
         topic = html.escape(app.env.titles[name].astext().partition(": ")[0])
         page = app.builder.get_relative_uri(HOME, name)
         items = "".join(
-            f'<li data-kind="{kind}"><a href="{page}#practice-{kind}">{html.escape(ALL[kind].promise)}</a></li>'
+            f'<li data-kind="{kind}"><a '
+            f'href="{page}#practice-{kind}">{html.escape(ALL[kind].promise)}</a></li>'
             for kind in kinds_of(number)
         )
         parts.append(f"<li><strong>{number}. {topic}</strong><ul>{items}</ul></li>")

@@ -20,7 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 
-NOT_KEPT = 2  # what the executor answers if it could not run a chapter, or could not write it into the cache
+# What the executor answers if it could not run a chapter, or could not write it into the cache.
+NOT_KEPT = 2
 READER = {"type": "plugin", "name": "myst_nb_md"}  # the name that MyST-NB gives its own
 
 

@@ -125,7 +125,9 @@ class Hand(NamedTuple):
         self.page.wait_for_function(still, arg=self.figure.element_handle())
 
     def said(self, words: str = "") -> str:
-        """Wait for the sentence that follows a change, or for one that has these words, and return it."""
+        """Wait for the sentence that follows a change, or for one that has these words, and return
+        it.
+        """
         status = self.figure.locator("p[role=status]")
         there = "([p, words]) => p.textContent && p.textContent.includes(words)"
         self.page.wait_for_function(there, arg=[status.element_handle(), words])
@@ -164,7 +166,9 @@ def show(
     markup: Callable[[Instrument], str],
     tmp_path_factory: Any,
 ) -> Iterator[Callable[..., Hand]]:
-    """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
+    """Put blocks on a page of their own, opened from a file; what the browser complains of fails
+    the test.
+    """
     folder: Path = tmp_path_factory.mktemp("instruments")
     messages: list[str] = []
 

@@ -1,4 +1,6 @@
-"""Check that figures can be read on a phone and on a wide page, those of the package and those of the chapters."""
+"""Check that figures can be read on a phone and on a wide page, those of the package and those of
+the chapters.
+"""
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,4 +1,5 @@
-"""A thousand problems of each kind: the answer is right by another way, and each hint fits its slip alone.
+"""A thousand problems of each kind: the answer is right by another way, and each hint fits its slip
+alone.
 
 A judge reads the numbers from the question, and works with NumPy. It returns the answer and, by the
 first words of its hint, what a mistake leads to.

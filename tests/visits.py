@@ -1,4 +1,5 @@
-"""The built site as its readers meet it: a page is opened once in each way, and says all that the tests ask.
+"""The built site as its readers meet it: a page is opened once in each way, and says all that the
+tests ask.
 
 To load a page costs more than any question to it. So a :class:`Window` reads the whole site and
 remembers what a page said to each of its readers when it was new; then it may be used for what a
@@ -314,7 +315,9 @@ def settle(page: Page) -> None:
 
 
 class Window:
-    """A window in which one page after the other is read, by all readers to whom pages come in its way."""
+    """A window in which one page after the other is read, by all readers to whom pages come in its
+    way.
+    """
 
     def __init__(self, browser: Browser, address: str, where: str) -> None:
         self.kinds = {who: kind for who, kind in READERS.items() if kind.where == where}
@@ -336,7 +339,9 @@ class Window:
         return self.pages[path]
 
     def open(self, path: str, kind: Kind) -> Page:
-        """Return the page as it was left, if it is the one that was read last, on a reader's screen."""
+        """Return the page as it was left, if it is the one that was read last, on a reader's
+        screen.
+        """
         self.see(path)
         self._turn(kind)
         if self.page.url != f"{self.start}/{path}":

@@ -1,4 +1,6 @@
-"""Walks over all figures of a page: each handle is dragged about and picked up again, and words are measured."""
+"""Walks over all figures of a page: each handle is dragged about and picked up again, and words are
+measured.
+"""
 
 from playwright.sync_api import Page
 
@@ -51,7 +53,9 @@ AFTER = """
 
 
 def lost_handles(page: Page) -> list[str]:
-    """Drag each handle beyond all corners of its panel, and say which was not there to be picked up again."""
+    """Drag each handle beyond all corners of its panel, and say which was not there to be picked up
+    again.
+    """
     lost = []
     for which in page.evaluate(HANDLES):
         corners, ring = page.evaluate(BEGIN, which)

@@ -110,7 +110,8 @@ class ReducedRankAttention(nn.Module):
         self._check("values", values, "value_dim", "keys", keys)
         if values.shape[1] != keys.shape[1]:
             raise ValueError(
-                f"values must be as many as keys, got shapes {shape_of(values)} and {shape_of(keys)}"
+                "values must be as many as keys, "
+                f"got shapes {shape_of(values)} and {shape_of(keys)}"
             )
         if keys.shape[1] == 0:
             raise ValueError(f"keys must hold at least one token, got shape {shape_of(keys)}")
@@ -137,5 +138,6 @@ class ReducedRankAttention(nn.Module):
         check_same_device_and_dtype(name, value, "the layer", self.u)
         if other is not None and value.shape[0] != other.shape[0]:
             raise ValueError(
-                f"{name} must have the batch size of {other_name}, got shapes {shape_of(value)} and {shape_of(other)}"
+                f"{name} must have the batch size of {other_name}, "
+                f"got shapes {shape_of(value)} and {shape_of(other)}"
             )

@@ -70,7 +70,8 @@ def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
     factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
     if len(factors.u) != len(factors.v):
         raise ValueError(
-            f"u and v must have equally many rows, got shapes {factors.u.shape} and {factors.v.shape}"
+            "u and v must have equally many rows, "
+            f"got shapes {factors.u.shape} and {factors.v.shape}"
         )
     return factors
 
@@ -132,7 +133,8 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     zero = diagonal == 0
     if moment[zero].any() or moment[:, zero].any():
         raise ValueError(
-            f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero"
+            f"{name} must be positive semidefinite, "
+            "got a zero on its diagonal in a row that is not zero"
         )
     sizes = np.sqrt(
         np.where(zero, 1, np.diag(moment))
@@ -142,12 +144,14 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     if gap.max() > math.sqrt(rounding):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
         raise ValueError(
-            f"{name} must be symmetric, got {original[i, j]} and {original[j, i]} across the diagonal"
+            f"{name} must be symmetric, "
+            f"got {original[i, j]} and {original[j, i]} across the diagonal"
         )
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     if values[0] < -math.sqrt(rounding) * d:
         raise ValueError(
-            f"{name} must be positive semidefinite, got the eigenvalue {values[0]:.3g} (at unit diagonal)"
+            f"{name} must be positive semidefinite, "
+            f"got the eigenvalue {values[0]:.3g} (at unit diagonal)"
         )
     met = values > 8 * d * rounding * values[-1]
     values, axes = np.sqrt(values[met]), axes[:, met]

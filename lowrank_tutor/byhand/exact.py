@@ -81,7 +81,8 @@ def as_exact_number(name: str, value: Any) -> Any:
     number = Rational(int(value.numerator), int(value.denominator))
     if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
         raise ValueError(
-            f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more"
+            f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, "
+            "got more"
         )
     return number
 

@@ -126,9 +126,11 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the {few} is redundant, "
-            f"because $2u$ and $v/2$ give the same matrix: there are {few - 1} degrees of freedom.",
-            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, \qquad {few} - 1 = {few - 1}",
+            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the "
+            f"{few} is redundant, because $2u$ and $v/2$ give the same matrix: "
+            f"there are {few - 1} degrees of freedom.",
+            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, "
+            rf"\qquad {few} - 1 = {few - 1}",
             (full, few, few - 1),
         ),
     )
@@ -159,8 +161,8 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     ):
         if factor.cols != vector.rows:
             raise ValueError(
-                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of shape {factor.shape} "
-                f"and {vector_name} of length {vector.rows}"
+                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of "
+                f"shape {factor.shape} and {vector_name} of length {vector.rows}"
             )
     if left.rows != right.rows:
         raise ValueError(
@@ -184,7 +186,8 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
         large,
         Step(
             "Multiply $x$ and $y$, entry by entry, and add. This is the score.",
-            rf"(U s)^\top (V h) = x^\top y = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
+            rf"(U s)^\top (V h) = x^\top y = {tex_dot(small.value.T, large.value)} = "
+            f"{tex_number(score)}",
             score,
         ),
         Step(
@@ -226,19 +229,20 @@ def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
     few, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. The factors hold fewer only "
-        f"if $k$ is below {break_even}.",
-        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {few}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
-        rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
+        f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. "
+        f"The factors hold fewer only if $k$ is below {break_even}.",
+        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {few}, \qquad d_1 d_2 = {d1} \cdot {d2} = "
+        rf"{full}, \qquad \frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
         (few, full, break_even),
     )
     short, least = few + k, min(d1, d2)
     known, symbol = ("W h", "d_2") if d2 <= d1 else (r"W^\top s", "d_1")
     work_step = Step(
         f"The short way needs {short} multiplications and the long way {full + least}, "
-        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once ${known}$ is known, "
-        f"it needs {least}.",
-        rf"k (d_1 + d_2) + k = {few} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
+        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once "
+        f"${known}$ is known, it needs {least}.",
+        f"k (d_1 + d_2) + k = {few} + {k} = {short}, "
+        rf"\qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )
     return numbers_step, work_step

@@ -20,7 +20,8 @@ def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
 
 def _apart(rows: list[str], height: str) -> str:
     r"""Join rows; an invisible parenthesis keeps rows of fractions from nearly touching."""
-    strut = rf" \vphantom{{{height}(}}"  # behind the last entry: before a minus it would make that a difference
+    # Behind the last entry: before a minus it would make that a difference.
+    strut = rf" \vphantom{{{height}(}}"
     return r" \cr ".join(row + strut if r"\frac" in row and len(rows) > 1 else row for row in rows)
 
 

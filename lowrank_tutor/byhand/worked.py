@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import sympy
 
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 in the environment of a page that would show the dollars of a formula
+# 0 in the environment of a page that would show the dollars of a formula.
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
 # Shown in place of formulas on a page that would show their dollars.
 WITHOUT_FORMULAS = (
     'For formulas in place of this text, this book needs `nb_render_markdown_format = "myst"`, and `"dollarmath"` in '
@@ -22,7 +23,9 @@ class Step(NamedTuple):
 
     text: str  # its letters stand between dollar signs; there is no other mark-up
     latex: str  # without dollar signs
-    value: Any  # the exact SymPy object that the formula ends in (decimals aside), for the next step and for tests
+    # The exact SymPy object that the formula ends in (decimals aside), for the next step and for
+    # tests.
+    value: Any
 
     @property
     def plain(self) -> str:

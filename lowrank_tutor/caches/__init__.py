@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [
-    "Latent", "LatentCost", "LoraLinear", "Model", "PublishedCache", "Served", "compress", "inject_lora",
-    "input_moments", "kv_cache_numbers", "latent_attention", "latent_cost", "latent_from_heads", "load_lora",
-    "lora_state", "merge_lora", "newton_schulz", "power_step", "published_caches", "rank_report", "read_config",
-    "serve", "without_lora",
+    "Latent", "LatentCost", "LoraLinear", "Model", "PublishedCache", "Served", "compress",
+    "inject_lora", "input_moments", "kv_cache_numbers", "latent_attention", "latent_cost",
+    "latent_from_heads", "load_lora", "lora_state", "merge_lora", "newton_schulz", "power_step",
+    "published_caches", "rank_report", "read_config", "serve", "without_lora",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "cuts", "latent", "lora", "steps")

@@ -72,7 +72,8 @@ def read_config(config: Mapping[str, Any]) -> Model:
     family = next((each for each in TYPES["families"] if name in each["types"]), None)
     if family is None:
         raise ValueError(
-            f"config must have a model_type that is read here, got {_show(name)}: {ENTER}, as {BY_HAND}"
+            "config must have a model_type that is read here, "
+            f"got {_show(name)}: {ENTER}, as {BY_HAND}"
         )
     of = _Fields(config)
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
@@ -85,7 +86,8 @@ def read_config(config: Mapping[str, Any]) -> Model:
     known |= {field for field, value in fixed.items() if repr(config.get(field)) == repr(value)}
     if strange := sorted(str(field) for field in of.given if field not in known):
         raise ValueError(
-            f"config must have fields and values that are known for {name}, got {strange[0]}: {ENTER}"
+            f"config must have fields and values that are known for {name}, "
+            f"got {strange[0]}: {ENTER}"
         )
     return Model(tuple({"layers": n, **dict(part)} for part, n in parts.items()), None, *experts)
 

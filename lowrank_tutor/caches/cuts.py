@@ -44,10 +44,11 @@ def compress(
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
 
     The layer stays as it is; its bias goes to the second of the new ones. Where a model reads
-    ``weight`` instead of calling the layer, as ``nn.MultiheadAttention`` reads that of ``out_proj``,
-    and ``nn.TransformerEncoderLayer`` in evaluation, it finds the product, and saves no time.
-    `input_moments` collects $\Gamma$. In directions that no input had, the product is zero: if such
-    inputs may come, add a little of the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
+    ``weight`` instead of calling the layer, as ``nn.MultiheadAttention`` reads that of
+    ``out_proj``, and ``nn.TransformerEncoderLayer`` in evaluation, it finds the product, and saves
+    no time. `input_moments` collects $\Gamma$. In directions that no input had, the product is
+    zero: if such inputs may come, add a little of the identity, ``0.01 * moment.trace() / n *
+    torch.eye(n)``.
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU())

@@ -44,14 +44,18 @@ class Latent(NamedTuple):
 
 @overload
 def latent_attention(
-    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *, q_rope: Tensor | None = ...,
-    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
+    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
+    q_rope: Tensor | None = ...,
+    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ...,
+    absorb: bool = ...,
     state: State | None = ..., return_state: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def latent_attention(
-    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *, q_rope: Tensor | None = ...,
-    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
+    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
+    q_rope: Tensor | None = ...,
+    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ...,
+    absorb: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
 def latent_attention(

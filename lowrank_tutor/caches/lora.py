@@ -362,7 +362,8 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
             if any(".lora_A." in name for name in shapes):
                 way = "peft's lora_A is a, and its lora_B is b; help(load_lora) renames them"
             raise ValueError(
-                f"state must have the shapes of the adapters, got {found} for {fits} at {key}: {way}"
+                "state must have the shapes of the adapters, "
+                f"got {found} for {fits} at {key}: {way}"
             )
     model.load_state_dict(state, strict=False)
     return model
@@ -403,7 +404,8 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     ):  # where both factors are zero, neither would learn
         largest = int((sigma > least).sum())
         raise ValueError(
-            f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}'
+            f'r must be at most the rank of the weight, {largest}, where init is "principal", '
+            f"got {r}"
         )
     root = (sigma[:r] / factor).sqrt()
     return (u[:, :r] * root).contiguous(), (

@@ -218,8 +218,8 @@ def _count(
         )
         seconds = max(moving, computing)
         why = (
-            f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of caches"
-            f" at {card.bandwidth / 1e9:,.0f} GB/s"
+            f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of "
+            f"caches at {card.bandwidth / 1e9:,.0f} GB/s"
             if moving >= computing
             else f"does {work / 1e12:,.2f} trillion operations in {1e3 * computing:,.2f} ms"
         )
@@ -230,11 +230,12 @@ def _count(
     else:
         seconds, speed = math.inf, "speed: none, for no chat fits"
     lines = (
-        f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: {weights / GIB:,.2f} GiB",
+        f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: "
+        f"{weights / GIB:,.2f} GiB",
         f"cache: {sum(kept):,} numbers a card and chat, {cache_bits} bits each"
         f"{' (states 16)' if cache_bits < max(bits) else ''}: {cache / GIB:,.2f} GiB",
-        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights and {other:g} GiB of other"
-        f" memory, leave {room / GIB:,.2f} GiB: {fit:,} on a card, {chats:,} in all",
+        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights and {other:g} GiB of "
+        f"other memory, leave {room / GIB:,.2f} GiB: {fit:,} on a card, {chats:,} in all",
         speed,
     )
     return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)

@@ -17,14 +17,16 @@ WIDTHS = (16, 32, 64)
 GRAYS = 32  # the darkest: one letter or digit writes a gray
 METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
 SAY = (
-    "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what their key reads is "
-    "nearer to them than to any other. A cache of as many numbers holds {holds}, exactly."
+    "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what "
+    "their key reads is nearer to them than to any other. "
+    "A cache of as many numbers holds {holds}, exactly."
 )
 REMARKS = {
     "cache": "The cache grows with every picture.",
     "best": "The best state solves for all pictures at once, and is exact for up to {d} of them.",
     "old": "The delta rule gives up old pictures for new ones.",
-    "noisy": "A sum keeps something of every picture, so all of them get noisier with each new one.",
+    "noisy": "A sum keeps something of every picture, "
+    "so all of them get noisier with each new one.",
 }
 
 

@@ -20,11 +20,12 @@ THETA = 0.3  # the direction of the input at first, in radians
 INPUT = (math.cos(THETA), math.sin(THETA))
 FORMS = {
     "ellipse": (
-        "With x at {degrees} degrees, the length of Ax is {length:.2f}. For all inputs of length 1 it is between "
-        "{sigma_2:.2f} and {sigma_1:.2f}. The rank is {rank}."
+        "With x at {degrees} degrees, the length of Ax is {length:.2f}. For all inputs of length 1 "
+        "it is between {sigma_2:.2f} and {sigma_1:.2f}. The rank is {rank}."
     ),
     "rank": (
-        "Half the length of the ellipse is {sigma_1:.2f}, and half its width is {sigma_2:.2f}. The rank is {rank}."
+        "Half the length of the ellipse is {sigma_1:.2f}, and half its width is {sigma_2:.2f}. "
+        "The rank is {rank}."
     ),
 }
 SIGMAS = {
@@ -34,18 +35,21 @@ SIGMAS = {
 REMARKS = {
     "flat": "The ellipse has fallen flat: both columns lie on one line, and one direction is left.",
     "zero": "Both columns are zero: no direction is left.",
-    "longest": "No input of length 1 becomes longer, and the output of the dashed input is perpendicular to Ax.",
-    "shortest": "No input of length 1 becomes shorter, and the output of the dashed input is perpendicular to Ax.",
+    "longest": "No input of length 1 becomes longer, "
+    "and the output of the dashed input is perpendicular to Ax.",
+    "shortest": "No input of length 1 becomes shorter, "
+    "and the output of the dashed input is perpendicular to Ax.",
 }
 CAPTIONS = {
     "ellipse": (
-        "The first panel shows the inputs of length 1, and the second shows their outputs, which form an ellipse. The "
-        "columns of A are teal and violet. The dashed arrows are the input perpendicular to x, and its output. The "
-        "curve shows the length of Ax for each direction of x."
+        "The first panel shows the inputs of length 1, and the second shows their outputs, which "
+        "form an ellipse. The columns of A are teal and violet. The dashed arrows are the input "
+        "perpendicular to x, and its output. "
+        "The curve shows the length of Ax for each direction of x."
     ),
     "rank": (
-        "The two columns are teal and violet. The gray ellipse shows what they add up to for all inputs of length at "
-        "most 1. The dashed lines show half its length and half its width."
+        "The two columns are teal and violet. The gray ellipse shows what they add up to for all "
+        "inputs of length at most 1. The dashed lines show half its length and half its width."
     ),
 }
 

@@ -33,9 +33,10 @@ REMARKS = {
     "short": "Not enough: the goal is 95%.",
 }
 CAPTION = (
-    "60 stories of at most 48 words are read anew for each setting, in your browser. The uncut model keeps 256 numbers "
-    "per word (keys and values of eight heads), at 16 bits each. Where numbers are rounded, each key and each value "
-    "also needs its least number and its step, 16 bits each. Cutting a finished table into sheets saves none of this."
+    "60 stories of at most 48 words are read anew for each setting, in your browser. The uncut "
+    "model keeps 256 numbers per word (keys and values of eight heads), at 16 bits each. Where "
+    "numbers are rounded, each key and each value also needs its least number and its step, 16 "
+    "bits each. Cutting a finished table into sheets saves none of this."
 )
 
 

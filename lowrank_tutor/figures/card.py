@@ -24,7 +24,8 @@ REMARKS = {
 
 
 def card(
-    model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor", n: int = 2**17,
+    model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor",
+    n: int = 2**17,
     weight_bits: float = 16, cache_bits: int = 16,
 ) -> Instrument:  # fmt: skip
     """Fill a graphics card with weights and chats, as `lowrank_tutor.caches.serve` counts them.
@@ -44,10 +45,12 @@ def card(
     """
     table = published_caches()
     state = {
-        "model": one_of("model", model, table), "pasted": "", "billions": 8, "gpu": one_of("gpu", gpu, GPUS),
+        "model": one_of("model", model, table), "pasted": "", "billions": 8,
+        "gpu": one_of("gpu", gpu, GPUS),
         "own": [80, 2039, 312],
         "cards": whole("cards", cards, 1, CARDS), "split": one_of("split", split, serving.SPLITS),
-        "n": whole("n", n, STEP, MOST), "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
+        "n": whole("n", n, STEP, MOST),
+        "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
         "cache_bits": one_of("cache_bits", cache_bits, serving.CACHE_BITS), "share": 92, "other": 0,
     }  # fmt: skip
     if n % STEP:
@@ -63,14 +66,17 @@ def card(
         name="card",
         parts=("configs",),
         state=state,
-        numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats, "speed": speed},
+        numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats,
+                 "speed": speed},
         say=SAY,
         values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
         remarks=REMARKS,
         data=_data(),
-        readouts={"weights": ("GiB of weights a card", ".4g"), "cache": ("GiB of cache a card and chat", ".4g"),
+        readouts={"weights": ("GiB of weights a card", ".4g"),
+                  "cache": ("GiB of cache a card and chat", ".4g"),
                   "chats": ("chats that fit", ","), "speed": ("tokens a second at most", ",")},
-        picture=still(_draw, served.weights, served.cache, served.chats // (cards if split == "data" else 1),
+        picture=still(_draw, served.weights, served.cache,
+                      served.chats // (cards if split == "data" else 1),
                       GPUS[gpu].memory / serving.GIB, size=(4.5, 1.6)),
     )  # fmt: skip
 

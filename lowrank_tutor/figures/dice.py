@@ -22,8 +22,8 @@ SEED = 1  # of the first throw
 THROWS = 40
 TOP = 3.0  # of the ratios that are drawn
 SAY = (
-    "In this throw {inside} of {pairs} pairs keep their squared distance within {eps:.0%}; the worst is off by "
-    "{worst:.0%}, the median by {median:.1%}."
+    "In this throw {inside} of {pairs} pairs keep their squared distance within {eps:.0%}; "
+    "the worst is off by {worst:.0%}, the median by {median:.1%}."
 )
 REMARKS = {
     "wide": "Here k is not smaller than d, so nothing is saved.",

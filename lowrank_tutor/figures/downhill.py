@@ -22,8 +22,9 @@ REMARKS = {
     "level": "The ground is level here, but this is no valley: it is a saddle.",
 }
 CAPTION = (
-    "The gray lines join places of the same height: \u00bc, 1, and 4. The dotted curves are the bottoms of the two "
-    "valleys, with the height 0. Small teal dots mark where the ball has been, and the arrow shows its next step."
+    "The gray lines join places of the same height: \u00bc, 1, and 4. The dotted curves are the "
+    "bottoms of the two valleys, with the height 0. Small teal dots mark where the ball has been, "
+    "and the arrow shows its next step."
 )
 
 

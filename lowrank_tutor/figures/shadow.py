@@ -28,8 +28,8 @@ REMARKS = {
     "zero": "x is zero, so there is nothing to keep and nothing to lose.",
 }
 CAPTION = (
-    "The line is teal, and so is the shadow on it, which is kept. The part that is left out is orange. The curve shows "
-    "what share of the length is kept at each angle."
+    "The line is teal, and so is the shadow on it, which is kept. The part that is left out is "
+    "orange. The curve shows what share of the length is kept at each angle."
 )
 
 

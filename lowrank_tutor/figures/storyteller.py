@@ -135,17 +135,22 @@ CUTS = {
     "layers": Way("Layers", "the layer that attends", (1, 2), "layer {k} alone", "layer 1 alone"),
 }
 TALES = {
-    "far fact": "Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears",
-    "new fact": "Ada wears red . Ben wears blue . now Ada wears pink . the cat slept because it was tired . Ada wears",
-    "who": "Ada has milk . Ben has jam . Mia has tea . the cat slept because it was tired . who has milk ?",
-    "most": "it rained . Ada wears red . it snowed . it rained . Ben has jam . it rained . mostly it",
+    "far fact": "Ada wears red . Ben wears blue . Mia has jam . "
+    "the cat slept because it was tired . Ada wears",
+    "new fact": "Ada wears red . Ben wears blue . now Ada wears pink . "
+    "the cat slept because it was tired . Ada wears",
+    "who": "Ada has milk . Ben has jam . Mia has tea . the cat slept because it was tired . "
+    "who has milk ?",
+    "most": "it rained . Ada wears red . it snowed . it rained . Ben has jam . it rained . "
+    "mostly it",
     "agreement": "Ada wears red . Ben wears blue . Mia has jam . the old cats near the dog",
     "reason": "Ada wears red . Ben wears blue . Mia has jam . the cats slept because they were",
     "copy": "Ada wears red . do mi so la re . Ben wears blue . again : do mi so",
 }
 SAY = "{kept} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
 REMARKS = {  # why a cut forgets
-    "sheets": "Sheets are dropped by their size, whatever they are about, and what would look ahead is set to 0.",
+    "sheets": "Sheets are dropped by their size, whatever they are about, "
+    "and what would look ahead is set to 0.",
     "window": "A window loses whatever is older than it.",
     "means": "An average blends words that stand side by side.",
     "features": "Random features only estimate the weights, and blur those that must be sharp.",
@@ -160,8 +165,9 @@ REMARKS = {  # why a cut forgets
     "layers": "Without attention a layer still computes with each word and the two before it.",
 }
 CAPTION = (
-    "Arcs (shades on a narrow screen) show how much the last word listens to each word in the chosen head; dashes show "
-    "the uncut table. The error is that of all tables. Cutting finished tables saves nothing; nothing was retrained."
+    "Arcs (shades on a narrow screen) show how much the last word listens to each word in the "
+    "chosen head; dashes show the uncut table. The error is that of all tables. Cutting finished "
+    "tables saves nothing; nothing was retrained."
 )
 PHRASES = {
     "uncut": "Uncut,",

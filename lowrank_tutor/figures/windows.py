@@ -24,7 +24,8 @@ REMARKS = {
     "few": "These few averages are enough: they keep by itself the word that is asked for.",
 }
 WORDS = {
-    "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. Drag the borders.",
+    "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. "
+    "Drag the borders.",
     "next": "The next word; outlines: exact attention",
     "border": "border {j}, between windows",
     "between": "between {before} and {after}",
@@ -35,8 +36,9 @@ WORDS = {
     "forgot": " instead of “{answer}.”",
 }
 CAPTION = (
-    "Each window acts as one token, with the mean of its words' keys and values, in all eight heads; it votes as often "
-    "as it has words. Weights are those of one head. Nothing was retrained."
+    "Each window acts as one token, with the mean of its words' keys and values, in all eight "
+    "heads; it votes as often as it has words. Weights are those of one head. "
+    "Nothing was retrained."
 )
 
 
@@ -83,7 +85,8 @@ def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Ins
         say=SAY,
         remarks=REMARKS,
         data={
-            "words": WORDS, "story": words, "head": head, "vocabulary": model.WORDS, "answer": model.answer(words)[0],
+            "words": WORDS, "story": words, "head": head, "vocabulary": model.WORDS,
+            "answer": model.answer(words)[0],
         },
         readouts={
             "right": ("chance of the right word", ".0%"),

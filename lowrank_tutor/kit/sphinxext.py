@@ -40,7 +40,8 @@ from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 
 __all__ = ["package_fingerprint", "setup"]
 
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula (byhand/worked.py)
+# 0 where a page would show the dollars of a formula (byhand/worked.py).
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
 VARIABLES = (PAGE_VARIABLE, LINKED_VARIABLE, FORMULAS_VARIABLE)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html

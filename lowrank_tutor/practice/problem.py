@@ -206,7 +206,8 @@ class Problem(NamedTuple):
     def __repr__(self) -> str:
         blank = range(len(self.steps) - 1, -1, -2) if self.level == 2 else [len(self.steps) - 1]
         steps = [
-            f"{i + 1}. {step.ask} {', '.join(f'{name} = ?' for name in step.values) if i in blank else step.work}"
+            f"{i + 1}. {step.ask} "
+            f"{', '.join(f'{name} = ?' for name in step.values) if i in blank else step.work}"
             for i, step in enumerate(self.steps)
         ]
         answer = f"Answer: .check([{', '.join(self.steps[-1].values)}])"

@@ -20,8 +20,8 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_si
 from lowrank_tutor.bilinear import factorize
 
 __all__ = [
-    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected", "sheets", "signs",
-    "top", "unusual", "window",
+    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected",
+    "sheets", "signs", "top", "unusual", "window",
 ]  # fmt: skip
 
 Table = Callable[
@@ -240,7 +240,8 @@ def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
         raise TypeError(
-            f"weights must be a dict such as trained_weights() returns, got {type(weights).__name__}"
+            "weights must be a dict such as trained_weights() returns, "
+            f"got {type(weights).__name__}"
         )
     if missing := [
         name for name in ("embed.weight", "norm.weight", "layers.0.q.weight") if name not in weights

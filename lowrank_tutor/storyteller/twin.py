@@ -122,7 +122,8 @@ def one_a_layer(attend: Any, usual: Any) -> list[Any]:
     )
     if len(cuts) != LAYERS or not all(map(callable, cuts)):
         raise TypeError(
-            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, got {attend!r}"
+            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, "
+            f"got {attend!r}"
         )
     return cuts
 

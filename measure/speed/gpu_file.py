@@ -40,7 +40,8 @@ def check(record: Mapping[str, Any]) -> None:
         floor = gpu_floor(row["n"], d, meta["heads"], name, k=row["k"], batch=row["batch"]).seconds
         if row["time_min"] < floor:
             raise ValueError(
-                f"{where}: time_min must be at least the floor {floor:.2g} s, got {row['time_min']:.2g}"
+                f"{where}: time_min must be at least the floor {floor:.2g} s, "
+                f"got {row['time_min']:.2g}"
             )
 
 

@@ -73,7 +73,8 @@ def dense_svd(m: int, n: int, k: int, power: float, dtype: str) -> Task:
         return abs(float(np.linalg.norm(a - (u * values) @ vt)) / best - 1)
 
     return Task(
-        f"randomized_svd, {m:,} x {n:,} {dtype}, k = {k}", "scikit-learn, auto", lambda: randomized_svd(a, k, rng=0),
+        f"randomized_svd, {m:,} x {n:,} {dtype}, k = {k}", "scikit-learn, auto",
+        lambda: randomized_svd(a, k, rng=0),
         lambda: sklearn_svd(a, k, random_state=0), error,
     )  # fmt: skip
 
@@ -83,7 +84,8 @@ def pca(n: int, d: int) -> Task:
     x = np.random.default_rng(0).standard_normal((n, d)) * np.linspace(1, 10, d) + 5
     exact = np.square(np.linalg.svd(x - x.mean(axis=0), compute_uv=False)[:10]) / (n - 1)
     return Task(
-        f"PCA, {n:,} x {d:,}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x), lambda: TheirPCA(10).fit(x),
+        f"PCA, {n:,} x {d:,}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x),
+        lambda: TheirPCA(10).fit(x),
         lambda fit: float(np.abs(fit.explained_variance_ / exact - 1).max()),
     )  # fmt: skip
 

@@ -10,12 +10,12 @@ query: 61 at n = 256 and 77 at n = 512, which is what a window with averages of 
 Scores are taken
 
 - without any training, and
-- after a short distillation: the converted model learns, on docstrings from other files than those of the test, to give
-  the exact model's embedding and the states after each of its layers. All kinds train for the same
-  time, ``BUDGET`` seconds of one core. Steps are timed first, for all kinds in turn, and so the
-  number of steps is fixed; a busy machine changes nothing after that. Embeddings of words and
-  places stay as they are. One learning rate serves all, and a learned E has ten times as much,
-  which helped it; both were chosen by a few runs on pages to train on.
+- after a short distillation: the converted model learns, on docstrings from other files than
+  those of the test, to give the exact model's embedding and the states after each of its layers.
+  All kinds train for the same time, ``BUDGET`` seconds of one core. Steps are timed first, for all
+  kinds in turn, and so the number of steps is fixed; a busy machine changes nothing after that.
+  Embeddings of words and places stay as they are. One learning rate serves all, and a learned E has
+  ten times as much, which helped it; both were chosen by a few runs on pages to train on.
 
 Queries always go through the exact model. They are a sentence long, so exact attention costs
 nothing there, and no sensible user would give it up; only documents are long. Whoever converts an

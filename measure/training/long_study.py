@@ -5,8 +5,9 @@ install. In a text of 512 bytes, 16 bytes in a row are replaced by 16 equal sign
 sign, and 16 other bytes by one that asks:
 
 - *passage*: which kind of sign is it? Without the passage one can only guess: 1 in 8.
-- *order*: there are two passages, of different kinds. Which kind comes first? The same signs in another order have
-  another answer, so that to know both signs without their order gives half of the answers.
+- *order*: there are two passages, of different kinds. Which kind comes first? The same signs in
+  another order have another answer, so that to know both signs without their order gives half of
+  the answers.
 
 ``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the
 rate with the more right answers on the validation texts, and trains from another seed at that rate:
@@ -54,8 +55,8 @@ from measure.training.loop import Block, Runs
 from measure.training.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
 
 PACKAGES = (
-    "numpy scipy sklearn torch sympy matplotlib sphinx docutils IPython networkx sqlalchemy jedi pygments nbconvert "
-    "hypothesis mypy"
+    "numpy scipy sklearn torch sympy matplotlib sphinx docutils IPython networkx sqlalchemy jedi "
+    "pygments nbconvert hypothesis mypy"
 ).split()
 WIDTH, HEADS, HIDDEN, LAYERS, K, BLOCK = 64, 2, 128, 2, 32, 16
 RATES = (2e-3, 5e-3)

@@ -4,7 +4,8 @@
 package index; it is read there, without being installed. The model is
 sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; the package around it MIT): 6 layers, 12 heads
 of width 32, up to 512 tokens; it was tuned as an encoder of sentences with at most
-128. Before anything is measured, tokenizer and forward pass must give the similarities published for four sentences.
+128. Before anything is measured, tokenizer and forward pass must give the similarities published
+for four sentences.
 """
 
 import hashlib
@@ -164,6 +165,7 @@ def check(encoder: Encoder) -> float:
     off = max(abs(x - y) for x, y in zip(similar, SIMILARITIES, strict=True))
     if off > 1e-5:
         sys.exit(
-            f"The similarities must be {SIMILARITIES}, got {similar}: the model is not read as it should be."
+            f"The similarities must be {SIMILARITIES}, "
+            f"got {similar}: the model is not read as it should be."
         )
     return off

@@ -65,7 +65,8 @@ def index(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, tells: Tensor) -> Tenso
 
 
 KINDS: dict[str, Callable[..., Tensor]] = {
-    "attention": causal_attention, "window": window, "means": means, "linear": linear, "delta": delta,
+    "attention": causal_attention, "window": window, "means": means, "linear": linear,
+    "delta": delta,
     "latents": causal_attention, "index": index,
 }  # fmt: skip
 HYBRIDS = (

@@ -60,10 +60,12 @@ def edition(kind: str) -> list[str]:
     book = settings()
     return [
         f"an interactive book, {kind}",
-        f"{book['author']}, {book['copyright']}. Version {__version__}. {book['repository']['url']}",
-        "Figures with sliders stand where they start: where the text says drag, imagine the rest, or open the site. "
-        "Solutions follow the exercises of their chapter. Left out are the code that loads data and draws figures, and "
-        "of the package the errors and examples: they are on the site and in the notebooks.",
+        f"{book['author']}, {book['copyright']}. Version {__version__}. "
+        f"{book['repository']['url']}",
+        "Figures with sliders stand where they start: where the text says drag, imagine the rest, "
+        "or open the site. Solutions follow the exercises of their chapter. Left out are the code "
+        "that loads data and draws figures, and of the package the errors and examples: they are "
+        "on the site and in the notebooks.",
         "Text CC BY 4.0, code MIT.",
     ]
 

@@ -11,7 +11,8 @@ SITE = ROOT / "_build" / "html"
 FILES = {
     "pdf": "The whole book as a <strong>PDF</strong>, solutions included",
     "epub": "The same as an <strong>EPUB</strong> for e-readers",
-    "zip": "The <strong>site</strong>, sliders included, as an archive that works without a network",
+    "zip": "The <strong>site</strong>, sliders included, "
+    "as an archive that works without a network",
 }
 KEEP_IT = re.compile(
     "<!-- the files -->\\s*<p>.*?</p>", re.S
@@ -33,7 +34,8 @@ def publish(dist: Path, site: Path) -> None:
     text, doors = DOORS.subn(rf'\1 <a href="../{PDF.name}">PDF</a>', text)
     if (found, doors) != (1, 1):
         raise RuntimeError(
-            f"the front page must have one place for the files and one for a link, got {found}, {doors}"
+            "the front page must have one place for the files and one for a link, "
+            f"got {found}, {doors}"
         )
     home.write_text(text, encoding="utf-8")
 

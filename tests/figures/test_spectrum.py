@@ -1,4 +1,6 @@
-"""The bars of a spectrum are dragged: the error of the cut is NumPy's, and the picture has those singular values."""
+"""The bars of a spectrum are dragged: the error of the cut is NumPy's, and the picture has those
+singular values.
+"""
 
 import numpy as np
 import pytest

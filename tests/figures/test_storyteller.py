@@ -1,4 +1,6 @@
-"""Cut a trained model's attention on the page: what it says is PyTorch's, for every cut, and for many stories."""
+"""Cut a trained model's attention on the page: what it says is PyTorch's, for every cut, and for
+many stories.
+"""
 
 import numpy as np
 import pytest

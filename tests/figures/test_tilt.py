@@ -1,4 +1,6 @@
-"""A picture is tilted, and its spectrum cut: the browser's numbers are NumPy's for the same gray values."""
+"""A picture is tilted, and its spectrum cut: the browser's numbers are NumPy's for the same gray
+values.
+"""
 
 import io
 

@@ -1,4 +1,6 @@
-"""Borders between the words of a story are dragged: tables and the next word are those of the package's model."""
+"""Borders between the words of a story are dragged: tables and the next word are those of the
+package's model.
+"""
 
 import numpy as np
 import pytest

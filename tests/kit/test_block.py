@@ -1,4 +1,6 @@
-"""What goes onto a page: shared scripts once, data that stay data, one palette, and dark pages of every kind."""
+"""What goes onto a page: shared scripts once, data that stay data, one palette, and dark pages of
+every kind.
+"""
 
 import base64
 import io
@@ -55,14 +57,17 @@ class Site:
 
 STRANGERS = (  # other tools' elements, and names that no file of the package has
     '<div data-styles="kit/charts/x.css" data-scripts="explorer kit/sliders/explorer.js"></div>',
-    '<div class="check" data-styles="theme-a ../../../../etc/passwd" data-scripts="analytics.js"></div>',
+    '<div class="check" data-styles="theme-a ../../../../etc/passwd" '
+    'data-scripts="analytics.js"></div>',
     '<div class="check" data-scripts="; alert() kit/touch.js"></div>',
 )
 
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_two_faces(browser, monkeypatch, tmp_path, linked):
-    """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
+    """Both work with several blocks of a kind; the linked one holds no style and no script that
+    runs.
+    """
     monkeypatch.setenv("LOWRANK_TUTOR_PAGE", "1")
     monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
     ask = (
@@ -221,7 +226,9 @@ def test_colors_can_be_told_apart(shade):
 
 
 def inverted(color):
-    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and screen over it."""
+    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and
+    screen over it.
+    """
     page, light = (np.array(to_rgb(each)) for each in (SURFACES["paper"].dark, color))
     weights = np.array(
         [0.213, 0.715, 0.072]
@@ -232,7 +239,9 @@ def inverted(color):
 
 @pytest.mark.parametrize("name", COLORS)
 def test_colors_on_dark_pages(name):
-    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and 1.4.3)."""
+    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and
+    1.4.3).
+    """
     light, _, either = COLORS[name]
     assert (
         min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark))

@@ -115,14 +115,17 @@ def test_switch(monkeypatch):
 
 
 def test_fingerprint(tmp_path, monkeypatch):
-    """Every change of the sources, data, or requirements changes it; styles, scripts, and compiled files do not."""
+    """Every change of the sources, data, or requirements changes it; styles, scripts, and compiled
+    files do not.
+    """
     assert re.fullmatch("[0-9a-f]{12}", package_fingerprint())
     folder, pins = tmp_path / "package", tmp_path / "requirements.txt"
     for room in ("data", "__pycache__", "kit"):
         (folder / room).mkdir(parents=True)
     monkeypatch.setattr(sphinxext, "PACKAGE", folder)
     changes = [
-        ("package/kit/sphinxext.py", "1"), ("package/rank.py", "2"), ("package/data/figures.json", "3"),
+        ("package/kit/sphinxext.py", "1"), ("package/rank.py", "2"),
+        ("package/data/figures.json", "3"),
         ("package/rank.py", "xy"), ("package/second.py", "z"), ("requirements.txt", "numpy==2.0"),
         ("requirements.txt", "numpy==2.1"),
     ]  # fmt: skip

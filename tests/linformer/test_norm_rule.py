@@ -1,4 +1,6 @@
-"""The rules for padding: by hand, on equal tokens, against exact attention, and against common alternatives."""
+"""The rules for padding: by hand, on equal tokens, against exact attention, and against common
+alternatives.
+"""
 
 import copy
 import math
@@ -122,7 +124,9 @@ def test_no_rule_of_learned_numbers_on_meta():
 
 
 def test_learned_averages_do_not_jump():
-    """The layer keeps the rule with which it was made, where the entries alone would now choose another."""
+    """The layer keeps the rule with which it was made, where the entries alone would now choose
+    another.
+    """
     layer, (x,) = layer_of(k=4, projection=nn.Parameter(AVERAGES.clone())), tensors((1, 5, 6))
     before = layer(x).detach()
     with torch.no_grad():
@@ -169,7 +173,9 @@ def test_rules_compile_and_vmap():
 
 
 def counted_in_full(q, k, v, e, mask):
-    """Apply the norm rule without the weights s: a row with any trace of a real token takes part like any other."""
+    """Apply the norm rule without the weights s: a row with any trace of a real token takes part
+    like any other.
+    """
     seen = e * mask[:, None, :]  # (batch, k, n)
     rows = (seen * e.norm(dim=1)[:, None] / seen.norm(dim=2, keepdim=True))[:, None]
     return functional.scaled_dot_product_attention(q, rows @ k, rows @ v)

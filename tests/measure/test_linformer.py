@@ -1,4 +1,6 @@
-"""The record of the Linformer measurement, its short form, and what a file of a reader's card must hold."""
+"""The record of the Linformer measurement, its short form, and what a file of a reader's card must
+hold.
+"""
 
 import itertools
 import json

@@ -1,4 +1,5 @@
-"""What becomes of each construct that a page may use, and that everything else is refused with file and line.
+"""What becomes of each construct that a page may use, and that everything else is refused with file
+and line.
 
 A small book is built with the settings of the real one, once: a page with everything that is
 allowed, a heading before each construct. Then a page with everything that is not is added to it.
@@ -80,7 +81,8 @@ INLINE = {
     ),
     "two citations": (
         "{cite:p}`ey, four`",
-        "[[A et al., 2020](https://arxiv.org/abs/1.2), [Eckart and Young, 1936](https://doi.org/10.1/%28a%29)]",
+        "[[A et al., 2020](https://arxiv.org/abs/1.2), [Eckart and Young, "
+        "1936](https://doi.org/10.1/%28a%29)]",
     ),
     "source without an address": (
         "{cite}`jl`",
@@ -156,7 +158,8 @@ BLOCKS = {
     ),
     "solution": (
         "```{solution} ex-2\n:class: dropdown\nBy {eq}`eq`.\n```",
-        "<details>\n<summary><b>Solution to Exercise 2.2 (On it)</b></summary>\n\nBy (2.1).\n\n</details>",
+        "<details>\n<summary><b>Solution to Exercise 2.2 (On it)</b></summary>\n\nBy "
+        "(2.1).\n\n</details>",
     ),
 }
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
@@ -202,13 +205,15 @@ After.
             ("**Exercise 2.3**\n\nRun:", {}),
             ("1", {}),
             (
-                "<details>\n<summary><b>Solution to Exercise 2.3</b></summary>\n\nFirst.\n\n</details>",
+                "<details>\n<summary><b>Solution to Exercise "
+                "2.3</b></summary>\n\nFirst.\n\n</details>",
                 {},
             ),
             ("# @title Solution to Exercise 2.3\nassert True", FOLDED),
             ("# @title Solution to Exercise 2.3\n2", FOLDED),
             (
-                "<details>\n<summary><b>Solution to Exercise 2.3</b></summary>\n\nLast.\n\n</details>\n\nAfter.",
+                "<details>\n<summary><b>Solution to Exercise "
+                "2.3</b></summary>\n\nLast.\n\n</details>\n\nAfter.",
                 {},
             ),
         ],
@@ -346,8 +351,8 @@ def test_constructs(name, sections):
 def test_headings(sections):
     (title,) = [cell.source for cell in sections["top"]]
     assert title == (
-        "# 2. Here $\\mathbb{R}$\n\n"
-        f"*A chapter of [an interactive book]({SITE}); [read it there]({SITE}book/02-here.html).*\n\nx"
+        f"# 2. Here $\\mathbb{{R}}$\n\n*A chapter of [an interactive book]({SITE}); "
+        f"[read it there]({SITE}book/02-here.html).*\n\nx"
     )
     assert list(sections) == ["top", "Named", *CONSTRUCTS]
 
@@ -381,7 +386,9 @@ def test_exercise_after_restart():
 
 @pytest.fixture(scope="module")
 def refusals(book) -> dict[str, str]:
-    """What is said of each construct that is refused, all on one page, without the place that it is said of."""
+    """What is said of each construct that is refused, all on one page, without the place that it is
+    said of.
+    """
     text, begins = f"---\n{KERNEL}\n---\n\n# Wrong\n\n", {}
     for name, (myst, _, _) in REFUSED.items():
         begins[name] = text.count("\n")

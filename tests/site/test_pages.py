@@ -1,4 +1,6 @@
-"""Every page of the built site, as four readers meet it: light and dark, wide and narrow, over http and from a file."""
+"""Every page of the built site, as four readers meet it: light and dark, wide and narrow, over http
+and from a file.
+"""
 
 import gzip
 import re
@@ -123,7 +125,9 @@ def test_images_have_text(readers, page, who):
     ("page", "who"), [visit for visit in VISITS if visit[0] in map(address_of, CHAPTERS)]
 )
 def test_maths(readers, page, who):
-    """Typeset, spoken, and no stop of the Tab key, whatever another page has stored: see ``visits.STORED``."""
+    """Typeset, spoken, and no stop of the Tab key, whatever another page has stored: see
+    ``visits.STORED``.
+    """
     facts = readers[who].see(page).facts
     assert facts["maths"] > 10
     assert facts["mathErrors"] == []
@@ -247,7 +251,8 @@ def test_landing_figure(readers, who):
             f"{storyteller(k=k).numbers[name]:.0%}" for name in ("right", "table_error", "answered")
         ]
         page.wait_for_function(
-            "([all, shown]) => shown.every((text, i) => all.querySelectorAll('data')[i].textContent === text)",
+            "([all, shown]) => shown.every((text, "
+            "i) => all.querySelectorAll('data')[i].textContent === text)",
             arg=[figure.element_handle(), shown],
         )
     doors = page.locator("article section > figure + p a")

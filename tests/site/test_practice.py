@@ -1,4 +1,6 @@
-"""Practice on the page: it replies as the package does, fades, comes back, and needs no storage and no server."""
+"""Practice on the page: it replies as the package does, fades, comes back, and needs no storage and
+no server.
+"""
 
 import json
 import time
@@ -95,7 +97,8 @@ def record(days_ago, right=1, missed=False):
     }
 
 
-CHOICES = {  # what is kept -> what chapter 4 asks first; then come what it needs: centering, spectra, a line
+# What is kept -> what chapter 4 asks first; then come what it needs: centering, spectra, a line.
+CHOICES = {
     "nothing": ({}, ["center-project", "spectrum-error", "project-line"]),
     "missed": (
         {"storage": record(0, 0, missed=True)},
@@ -180,7 +183,9 @@ def bring(page, kept):
 
 
 def test_progress_in_sight(visit):
-    """Two days make a promise kept: beside the chapter, on the front page, and on the page that deletes it."""
+    """Two days make a promise kept: beside the chapter, on the front page, and on the page that
+    deletes it.
+    """
     page = visit(RANK, kept={KEY: {"storage": record(3)}})
     form = opened(page, "storage")
     solve(form)

@@ -1,4 +1,6 @@
-"""What a reader's hand does on the built site: unfold, answer, search, press, and find the way by keys alone."""
+"""What a reader's hand does on the built site: unfold, answer, search, press, and find the way by
+keys alone.
+"""
 
 import re
 from collections.abc import Iterator
@@ -214,7 +216,8 @@ def test_theme_choice_stays(first_page):
     for _ in range(3):
         button.click()
         seen[first_page.evaluate("document.documentElement.dataset.mode")] = first_page.evaluate(
-            "[document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]"
+            "[document.documentElement.dataset.theme, "
+            "getComputedStyle(document.body).backgroundColor]"
         )
     assert seen.keys() == {"auto", "light", "dark"}
     assert seen["light"][0] == "light"

@@ -35,7 +35,8 @@ WORDS = {
     "copy": "Copy a link to this state",
     "copied": "The link is copied: whoever opens it sees the figure as it stands now.",
     "in_address": "The address of this page now holds the figure as it stands: copy it from there.",
-    "bad_address": "The address holds a state that this figure does not understand, so it starts as usual.",
+    "bad_address": "The address holds a state that this figure does not understand, "
+    "so it starts as usual.",
 }
 
 
@@ -138,6 +139,6 @@ def _image(figure: Figure, alt: str) -> str:
         picture.shape[:2],
     )
     return (
-        f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" '
-        f'src="data:image/webp;base64,{encoded}">'
+        f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" '
+        f'height="{height}" src="data:image/webp;base64,{encoded}">'
     )

@@ -80,9 +80,9 @@ def bars(
 ) -> Figure:
     """Show one number of each of several things as a horizontal bar, with the number behind it to some ``decimals``.
 
-    ``means`` maps a name to its number, at least 0, and ``spreads`` the same names to half the length
-    of an interval around it. ``colors`` maps names of bars to the color that each has instead of
-    ``color``.
+    ``means`` maps a name to its number, at least 0, and ``spreads`` the same names to half the
+    length of an interval around it. ``colors`` maps names of bars to the color that each has
+    instead of ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if min(means.values()) < 0:

@@ -29,7 +29,8 @@ from lowrank_tutor.kit.charts.style import (
     styled,
 )
 
-LEGIBLE = 0.85  # of the way from white to teal: up to there black words are the clearer ones, beyond it white ones
+# Of the way from white to teal: up to there black words are the clearer ones, beyond it white ones.
+LEGIBLE = 0.85
 
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
 

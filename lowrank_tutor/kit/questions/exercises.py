@@ -106,7 +106,8 @@ def register(
     if (wrong := question.unreachable()) is not None:
         rule = "be answers that are refused, each apart from the others"
         raise ValueError(
-            f"hints must {rule}, got {wrong!r}, which is taken for the right one or for another of them"
+            f"hints must {rule}, "
+            f"got {wrong!r}, which is taken for the right one or for another of them"
         )
     QUESTIONS[name] = question
 
@@ -271,7 +272,7 @@ def answer_form(name: str, question: Question) -> Block:
 
 def _field(key: str, output: str, number: Number) -> str:
     return (
-        f'<label for="{key}">{html.escape(number.name)}</label>'
-        f'<span><input id="{key}" type="text" maxlength="64" spellcheck="false" aria-describedby="{key}-rule {output}">'
-        f'<small id="{key}-rule">{number.rule}</small></span>'
+        f'<label for="{key}">{html.escape(number.name)}</label><span><input id="{key}" type="text" '
+        f'maxlength="64" spellcheck="false" aria-describedby="{key}-rule {output}"><small '
+        f'id="{key}-rule">{number.rule}</small></span>'
     )

@@ -84,8 +84,9 @@ def control_html(explorer: Explorer, name: str) -> str:
     text = texts[values.index(value)]
     if explorer.is_choice(name):
         choices = "".join(
-            f'<label><input type="radio" name="{explorer.name}-{quoted}" value="{html.escape(str(v))}"'
-            f'{" checked" if v == value else ""} autocomplete="off"> {t}</label> '
+            f'<label><input type="radio" name="{explorer.name}-{quoted}" '
+            f'value="{html.escape(str(v))}"{" checked" if v == value else ""} autocomplete="off"> '
+            f"{t}</label> "
             for v, t in zip(values, texts, strict=True)
         )
         return f'<fieldset data-slider="{quoted}"><legend>{label}</legend> {choices}</fieldset>'
@@ -108,9 +109,10 @@ def control_html(explorer: Explorer, name: str) -> str:
         else ""
     )
     return (
-        f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
-        f'</label> <output name="{quoted}" aria-live="off">{text}</output>{play}'
-        f'<div class="explorer-scale" aria-hidden="true">{scale}</div></div>'
+        f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} '
+        f'autocomplete="off"></label> <output name="{quoted}" '
+        f'aria-live="off">{text}</output>{play}<div class="explorer-scale" '
+        f'aria-hidden="true">{scale}</div></div>'
     )
 
 
@@ -151,8 +153,8 @@ def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
             f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels
         )
         raise ValueError(
-            f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with {len(frames)} frames of "
-            f"{sizes} pixels: draw fewer or smaller ones, or raise limit"
+            f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with "
+            f"{len(frames)} frames of {sizes} pixels: draw fewer or smaller ones, or raise limit"
         )
     return fill_block(explorer, frames, encoded, shown)
 

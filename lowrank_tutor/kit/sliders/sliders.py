@@ -105,7 +105,8 @@ def explore(
         whose = "" if name is not None else ", which is draw's own: give name="
         raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
     explorer = Explorer(
-        draw, readout or (lambda **_: {}), values, first, named, alt, caption, dict(labels or {}), dict(formats or {}),
+        draw, readout or (lambda **_: {}), values, first, named, alt, caption, dict(labels or {}),
+        dict(formats or {}),
         _player(play, values), limit,
     )  # fmt: skip
     _check_words(explorer)
@@ -120,7 +121,8 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
     name = next(iter(numeric), "") if play is True else play
     if name not in numeric:
         raise ValueError(
-            f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}"
+            f"play must be True or False or name one of the sliders of numbers {numeric}, "
+            f"got {play!r}"
         )
     return name
 
