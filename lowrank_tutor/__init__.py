@@ -29,7 +29,10 @@ ASIDE = ("byhand", "figures", "answers", "kit", "practice")
 
 
 def _names_in(module: str) -> list[str]:
-    """Read the public names of a module from its source: importing all of them would load PyTorch."""
+    """Read the public names of a module from its source.
+
+    Importing all of them would load PyTorch.
+    """
     here = files(__name__)
     path = (
         here / f"{module}.py"

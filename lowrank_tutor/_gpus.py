@@ -1,4 +1,7 @@
-"""The published peaks of graphics cards, in numbers that need no PyTorch; `lowrank_tutor.roofline` says how."""
+"""The published peaks of graphics cards, in numbers that need no PyTorch.
+
+`lowrank_tutor.roofline` says how.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType

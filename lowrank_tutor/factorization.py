@@ -63,7 +63,10 @@ class RatingFactors(NamedTuple):
 
     @property
     def estimates(self) -> FloatArray:
-        """Estimate all ratings by ``c @ f`` (n, m); NaN where no rating in the row or column is known."""
+        """Estimate all ratings by ``c @ f`` (n, m).
+
+        Where no rating in the row or column is known, the result is NaN.
+        """
         return np.asarray(self.c @ self.f)
 
     def transform(
@@ -98,7 +101,7 @@ class _Known(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Rows of a table that are solved together: which they are, and the ``p`` known ratings of each.
+    """Rows of a table that are solved together, and the ``p`` known ratings of each.
 
     A row that has fewer than ``p`` ends with ratings of 0 in column m, whose factor is zero: they
     change nothing.
@@ -110,7 +113,7 @@ class _Block(NamedTuple):
 
 
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
-    """Return the table with zeros in the gaps, dense or sparse as it came, and the known ratings."""
+    """Return the table, dense or sparse as it came, gaps filled by zeros, and its known ratings."""
     if is_sparse(ratings):
         if observed is not None:
             rule = "None for sparse ratings, whose stored entries are the known ones"
@@ -171,7 +174,10 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
 
 
 def _blocks(known: _Known, n: int, m: int, k: int) -> list[_Block]:
-    """Gather the known ratings by rows. Those that have about as many share a block, which bounds its memory."""
+    """Gather the known ratings by rows.
+
+    Those that have about as many share a block, which bounds its memory.
+    """
     counts = np.bincount(known.rows, minlength=n)
     begins = np.cumsum(counts) - counts
     order = np.argsort(-counts, kind="stable")
@@ -188,12 +194,12 @@ def _blocks(known: _Known, n: int, m: int, k: int) -> list[_Block]:
 
 
 def _with_zero(f: FloatArray) -> FloatArray:
-    """Return the columns of ``f`` (k, m), and the zero that stands for a missing rating: (m + 1, k)."""
+    """Return the columns of ``f`` (k, m), and a zero for missing ratings: (m + 1, k)."""
     return np.vstack([f.T, np.zeros(len(f))])
 
 
 def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArray:
-    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m): one ridge regression for each row of the table.
+    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m), by ridge regression for each row.
 
     $(\sum_j f_j f_j^\top + \mu I)\, c_i = \sum_j x_{ij} f_j$ over the observed $j$ of row $i$.
     """
@@ -227,7 +233,7 @@ def _squared_error(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
 
 
 def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """Start ``f`` (k, m) from the SVD of the table with zeros in its gaps, and return its largest singular value too.
+    """Start ``f`` (k, m) from the SVD of the filled table, and return its largest singular value.
 
     The zeros shrink the singular values; dividing them by the observed share corrects for that. The
     added noise, a hundredth of the factor, frees directions that the SVD leaves at zero.

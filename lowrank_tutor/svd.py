@@ -39,11 +39,11 @@ __all__ = [
 
 
 class SVDResult(NamedTuple):
-    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
+    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``.
 
-    The columns of ``u`` (..., m, k) and the rows of ``vt`` (..., k, n) are orthonormal, and ``s``
-    (..., k) falls. The largest entry of each column of ``u`` is positive; of equally large ones,
-    the first.
+    For a stack it is ``(u * s[..., None, :]) @ vt``. The columns of ``u`` (..., m, k) and the rows
+    of ``vt`` (..., k, n) are orthonormal, and ``s`` (..., k) falls. The largest entry of each
+    column of ``u`` is positive; of equally large ones, the first.
     """
 
     u: FloatArray
@@ -52,7 +52,7 @@ class SVDResult(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return the sign (1 or -1) for each column of ``vectors`` (..., m, k) that makes its largest entry positive.
+    """Return the signs of ``vectors`` (..., m, k) that make largest entries positive.
 
     A singular pair may be negated as a whole, and this picks one of the two. Among entries that
     agree to half their digits the first decides, so that rounding cannot.
@@ -83,7 +83,7 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
 
 
 def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
-    r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
+    r"""Return the ``k`` largest singular values and vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
     Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
 
@@ -97,7 +97,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
-    r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
+    r"""Return the closest matrix of rank up to ``k``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
     The result is closest in the Frobenius norm, the spectral norm, and every other norm that
     depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k >
@@ -113,7 +113,7 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
 
 
 def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
-    r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
+    r"""Return the error of the best rank-``k`` approximation from all singular values ``s`` (r,).
 
     It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral
     norm, for ``k`` from 0 to ``len(s)``. Values that ``s`` leaves out, as `randomized_svd` does,
@@ -130,7 +130,7 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
 
 
 def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> Any:
-    r"""Return the error of an approximation as a fraction of what it approximates, $\|\tilde A - A\| / \|A\|$.
+    r"""Return the relative error of an approximation, $\|\tilde A - A\| / \|A\|$.
 
     The result is a float for two matrices of one shape, and an array (...) for two stacks of shape
     (..., m, n). No matrix of ``exact`` may be zero. A zero matrix as ``approx`` has the error 1.
@@ -155,10 +155,10 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
 
 
 def _apart(y: FloatArray) -> FloatArray:
-    """Return columns (m, b) with the span of ``y`` that are far from parallel, so that a product blurs none of them.
+    """Return columns (m, b) with the span of ``y`` that are far from parallel.
 
-    Cholesky's factor of the small ``y.T @ y`` does this several times faster than QR. It need not
-    exist where columns are nearly dependent; there QR serves.
+    So a product blurs none of them. Cholesky's factor of the small ``y.T @ y`` does this several
+    times faster than QR. It need not exist where columns are nearly dependent; there QR serves.
     """
     y = y / (np.abs(y).max() or 1)  # so that squares neither overflow nor vanish
     try:
@@ -175,7 +175,7 @@ def randomized_svd(
     power_iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> SVDResult:
-    r"""Approximate the ``k`` largest singular values and their vectors, from a few products of the matrix.
+    r"""Approximate the ``k`` largest singular values and vectors from a few products.
 
     A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back,
     $(AA^\top)^t Ag$, with $t$ = ``power_iterations``, and the matrix is projected onto an
@@ -227,12 +227,12 @@ def randomized_svd(
 
 
 def _marchenko_pastur_median(beta: float) -> float:
-    r"""Return the median of the Marchenko-Pastur law, the limit of squared singular values of noise, for ``beta``.
+    r"""Return the median of the Marchenko-Pastur law for ``beta``.
 
-    With $t = 1 + \beta - 2\sqrt\beta \cos\theta$ the distribution function is
-    $\left(\beta\theta + \sqrt\beta \sin\theta - (1 - \beta)\varphi\right) / (\pi\beta)$, where
-    $\varphi$ is the angle of $1 / (1 - \sqrt\beta e^{i\theta})$. Bisection in $\theta$ is exact to
-    the last digits.
+    It is the limit of squared singular values of noise. With $t = 1 + \beta - 2\sqrt\beta
+    \cos\theta$ the distribution function is $\left(\beta\theta + \sqrt\beta \sin\theta - (1 -
+    \beta)\varphi\right) / (\pi\beta)$, where $\varphi$ is the angle of $1 / (1 - \sqrt\beta
+    e^{i\theta})$. Bisection in $\theta$ is exact to the last digits.
     """
     r = math.sqrt(beta)
     low, high = 0.0, math.pi
@@ -247,7 +247,7 @@ def _marchenko_pastur_median(beta: float) -> float:
 
 
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
-    r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
+    r"""Return the threshold below which singular values of a noisy (m, n) matrix are best dropped.
 
     For independent normal noise of standard deviation ``noise`` in every entry, and with
     $\beta = \min(m, n) / \max(m, n)$, it is $x \sqrt{\max(m, n)} \cdot \mathrm{noise}$, where
@@ -271,7 +271,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
 
 
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
-    r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
+    r"""Return what singular values of (m, n) noise alone reach, $\nu(\sqrt m + \sqrt n)$.
 
     A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a
     cut should keep only what is above the somewhat higher `hard_threshold`. The arguments (singular
@@ -395,7 +395,7 @@ def choose_rank(
 
 
 def _widest_gap(scaled: FloatArray, eps: float) -> int:
-    """Return the rank below which a falling spectrum, scaled to start at 1, falls by the largest factor."""
+    """Return the rank below which a spectrum, scaled to start at 1, falls by the largest factor."""
     floored = np.maximum(scaled, scaled.size * eps)
     excess = floored[:-1] / floored[1:] - 1
     if excess.max(initial=0) <= 2 * scaled.size * eps:

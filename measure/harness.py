@@ -51,7 +51,10 @@ def wall_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
 
 
 def processor_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
-    """Run a function, and return the seconds that this process computed, which others on the machine do not stretch."""
+    """Run a function, and return the seconds that this process computed.
+
+    Others on the machine do not stretch them.
+    """
     start = time.process_time()
     result = function(run)
     return time.process_time() - start, result
@@ -67,12 +70,12 @@ def interleaved(
     limit: float = math.inf,
     least: int = 3,
 ) -> dict[str, Timing]:
-    """Run all methods in turn, ``repeats`` times, in a new order each round and after one round that does not count.
+    """Run all methods in turn, ``repeats`` times, in a new order each round.
 
-    So a slow minute of the machine meets all of them. ``judge`` looks at each result outside the
-    timed part. A method that raises is not run again. One that would spend more than ``limit``
-    seconds, by its time in the first round, gets fewer runs, but not fewer than ``least``; they are
-    spread over the rounds.
+    One round that does not count comes first. So a slow minute of the machine meets all of them.
+    ``judge`` looks at each result outside the timed part. A method that raises is not run again.
+    One that would spend more than ``limit`` seconds, by its time in the first round, gets fewer
+    runs, but not fewer than ``least``; they are spread over the rounds.
     """
     order = list(methods)
     shuffle = random.Random(seed).shuffle
@@ -98,7 +101,10 @@ def interleaved(
 
 
 def due(run: int, runs: int, repeats: int) -> bool:
-    """Say whether a method that gets ``runs`` of ``repeats`` rounds runs in this one; in round -1 every method does."""
+    """Say whether a method that gets ``runs`` of ``repeats`` rounds runs in this one.
+
+    In round -1 every method does.
+    """
     return run < 0 or run * runs // repeats > (run - 1) * runs // repeats
 
 
@@ -124,7 +130,10 @@ def _cpu() -> str:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Give a script ``--device cpu`` or ``cuda``; the latter ends with a message where PyTorch finds no GPU."""
+    """Give a script ``--device cpu`` or ``cuda``.
+
+    The latter ends with a message where PyTorch finds no GPU.
+    """
     parser.add_argument("--device", type=_device, choices=("cpu", "cuda"), default="cpu")
 
 

@@ -56,7 +56,7 @@ def group(parts, **look):
 
 
 def cells(table, corner, *, top=None):
-    """Draw the entries of a table, each in its cell between four corners: teal above zero, orange below."""
+    """Draw the entries of a table, each in its cell: teal above zero, orange below."""
     shares = table / (top or abs(table).max() or 1)
     drawn = {"teal": "", "orange": ""}
     for (i, j), share in np.ndenumerate(shares):
@@ -130,7 +130,10 @@ def skyline(x, y, wide, high, *, keep, s=S):
 
 
 def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
-    """Write the words, with arcs from one to those that it listens to: pale behind is exact, teal what is kept."""
+    """Write the words, with arcs from one to those that it listens to.
+
+    Pale behind is exact, and teal is what is kept.
+    """
     at = [x + wide * (i + 0.5) / 6 for i in range(6)]
     arcs = []
     for weights, color, more, share in (

@@ -1,4 +1,4 @@
-"""Derive the notebooks that Colab opens from the chapters: ``python site/export_notebooks.py [--check]``.
+"""Derive Colab's notebooks from the chapters: ``python site/export_notebooks.py [--check]``.
 
 Sphinx writes what each chapter says in plain Markdown (``notebooks.py``); one cell that sets up
 comes before it. The repository's address comes from ``_config.yml`` alone.
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def stale(root: Path, fresh: dict[Path, str]) -> list[Path]:
-    """Return the notebooks that differ from what the chapters say now, or have lost their chapter."""
+    """Return the notebooks that differ from what the chapters say, or have lost their chapter."""
     kept = {path: path.read_text(encoding="utf-8") for path in (root / "book").glob("*.ipynb")}
     return sorted(path for path in fresh.keys() | kept.keys() if fresh.get(path) != kept.get(path))
 
@@ -132,7 +132,7 @@ def build(root: Path, folder: Path) -> Path:
 
 
 def set_up(page: NotebookNode, url: str, branch: str) -> NotebookNode:
-    """Put the cell before the others that installs what is missing, and what to do after a restart below it."""
+    """Put the cell that installs what is missing first, and what to do after a restart below."""
     code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
     torch = re.search(
         r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer))\b", code, re.MULTILINE

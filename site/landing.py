@@ -101,7 +101,10 @@ SENTENCES = {
 
 
 def meta(app, pagename, address):
-    """Return the tags by which search engines and links describe a page; Sphinx's own pages have the book's words."""
+    """Return the tags by which search engines and links describe a page.
+
+    Sphinx's own pages have the book's words.
+    """
     described = pagename if pagename in app.env.titles else HOME
     title = html.escape(app.env.titles[described].astext())
     sentence = html.escape(SENTENCES.get(described, SENTENCES[HOME]))
@@ -118,7 +121,7 @@ def meta(app, pagename, address):
 
 
 def fill_landing_page(app, doctree, docname):
-    """Put the figure that opens the book and a card for each chapter where the landing page asks for them."""
+    """Put the figure that opens the book and a card for each chapter on the landing page."""
     if (
         app.builder.name != "html"
     ):  # on paper there is nothing to drag, and a list of contents of its own
@@ -149,7 +152,10 @@ def chapters(app):
 
 
 def minutes(doctree):
-    """Say how long a chapter takes, without exercises and folds, at 130 words a minute: figures take time, too."""
+    """Say how long a chapter takes, without exercises and folds, at 130 words a minute.
+
+    Figures take time, too.
+    """
     count = 0
     for paragraph in doctree.findall(nodes.paragraph):
         above, inside = paragraph.parent, []
@@ -174,7 +180,7 @@ def chapter(app, docname):
 
 
 def open_up(app, pagename, templatename, context, doctree):
-    """Leave the landing page without sidebars, and with links in place of the buttons of a chapter."""
+    """Leave the landing page without sidebars, and with links in place of buttons."""
     if pagename == HOME:
         context["metatags"] += '<meta name="landing" content="yes">'
         context["secondary_sidebar_items"] = []

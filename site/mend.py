@@ -1,4 +1,7 @@
-"""Theme fixes, each for a defect that a reader would meet. Any of them may go when its cause goes."""
+"""Theme fixes, each for a defect that a reader would meet.
+
+Any of them may go when its cause goes.
+"""
 
 import base64
 import datetime
@@ -155,14 +158,15 @@ class FigureWidthFromDpi(SphinxPostTransform):
 
 
 def _is_photograph(picture):
-    """Whether a figure has no paper (``charts.photograph``), in either of the forms in which it is saved."""
+    """Whether a figure has no paper (``charts.photograph``), in either form it is saved in."""
     return picture.mode in ("RGBA", "LA") and picture.getextrema()[-1][0] < 255
 
 
 def _keep_few_colors(path, picture, folder):
-    """Rewrite a figure with the colors that it needs, which halves its bytes: some dozens for lines and letters.
+    """Rewrite a figure with the colors that it needs, which halves its bytes.
 
-    MyST-NB names a picture by its content, so a later build finds the result in the folder.
+    Lines and letters need some dozens. MyST-NB names a picture by its content, so a later build
+    finds the result in the folder.
     """
     lean = folder / path.name
     if lean.exists():
@@ -203,7 +207,7 @@ class MoveCodeBelowFigure(SphinxPostTransform):
 
 
 class JoinAnswerToQuestion(SphinxPostTransform):
-    """Make one box of a question (``draw_first``), the cells that follow it, and the fold that ends them.
+    """Make one box of a question (``draw_first``), the cells after it, and its fold.
 
     ``remember.js`` unfolds the answer. The fold itself is then one too many: its content takes its
     place.

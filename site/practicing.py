@@ -1,4 +1,7 @@
-"""Put practice on the pages: problems before exercises, three from before at the head, promises at the front."""
+"""Put practice on the pages.
+
+Problems stand before exercises, three from before at the head, and promises at the front.
+"""
 
 import html
 import json
@@ -46,7 +49,10 @@ def fold(name, summary, level=1):
 
 
 def before(number, needs):
-    """Return three problems of earlier chapters; the script chooses others for readers whom it knows."""
+    """Return three problems of earlier chapters.
+
+    The script chooses others for readers whom it knows.
+    """
     folds = "".join(
         fold(name, ALL[name].promise, 3).replace(' id="practice-', ' data-place="')
         for name in needs
@@ -110,7 +116,10 @@ def promises(app, pages):
 
 
 def tell_kinds(app):
-    """Every page knows the kinds: for the rings beside the chapters, and for the choice of three from before."""
+    """Name the kinds on every page.
+
+    The rings beside the chapters and the choice of three from before need them.
+    """
     pages = {
         int(path.name[:2]): path.stem
         for path in sorted(Path(app.srcdir, "book").glob("[0-9][0-9]-*.md"))

@@ -1,7 +1,8 @@
-"""Attend by reduced-rank bilinear scores: a PyTorch layer, kept apart so that the NumPy half needs no torch.
+"""Attend by reduced-rank bilinear scores, in a PyTorch layer.
 
-Import it with ``from lowrank_tutor.bilinear import ReducedRankAttention``. ``token_mask`` (b,
-n_keys) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite.
+It is kept apart so that the NumPy half needs no torch. Import it with ``from lowrank_tutor.bilinear
+import ReducedRankAttention``. ``token_mask`` (b, n_keys) is **True for a real token**; PyTorch's
+``key_padding_mask`` means the opposite.
 """
 
 import math
@@ -28,13 +29,14 @@ from lowrank_tutor._tensors import (
 
 
 class ReducedRankAttention(nn.Module):
-    r"""Attend by reduced-rank bilinear scores: each query averages the values, weighted by the scores of the keys.
+    r"""Attend by reduced-rank bilinear scores.
 
-    The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k}
-    \right)$. The division by $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an
-    ordinary attention head of width ``k``, with $W_Q = U^\top$, $W_K = V^\top$ and unchanged
-    values. To start from the factors ``u`` (k, query_dim) and ``v`` (k, key_dim) of a known score,
-    undo the division in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
+    Each query averages the values, weighted by the scores of the keys. The weights of query ``i``
+    are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
+    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an ordinary attention head of
+    width ``k``, with $W_Q = U^\top$, $W_K = V^\top$ and unchanged values. To start from the factors
+    ``u`` (k, query_dim) and ``v`` (k, key_dim) of a known score, undo the division in one of them:
+    ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
     ``k`` is between 1 and ``min(query_dim, key_dim)``. ``generator``, by default torch's global
     one, draws the factors, normal with variance 1 / width, so that for tokens of unit variance the
@@ -82,10 +84,10 @@ class ReducedRankAttention(nn.Module):
         return f"query_dim={self.query_dim}, key_dim={self.key_dim}, k={self.k}"
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        r"""Score every query against every key, $(U q_i)^\top (V h_j) / \sqrt{k}$: the logits of the weights.
+        r"""Score every query against every key, $(U q_i)^\top (V h_j) / \sqrt{k}$.
 
-        From queries (b, n_queries, query_dim) and keys (b, n_keys, key_dim) to (b, n_queries,
-        n_keys).
+        These are the logits of the weights. From queries (b, n_queries, query_dim) and keys (b,
+        n_keys, key_dim) to (b, n_queries, n_keys).
         """
         self._check("query", query, self.query_dim)
         self._check("keys", keys, self.key_dim, "query", query)
@@ -99,7 +101,7 @@ class ReducedRankAttention(nn.Module):
         values: Tensor | None = None,
         token_mask: Tensor | None = None,
     ) -> Tensor:
-        r"""Average the values, weighted by the softmax of the scores over the keys, (b, n_queries, value_dim).
+        r"""Average the values by the softmax of the scores, (b, n_queries, value_dim).
 
         ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values
         do not count, whatever they hold; a sequence that is entirely hidden gives zeros.

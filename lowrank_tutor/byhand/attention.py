@@ -22,7 +22,7 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 
 
 def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
-    r"""Average the values, weighted by the softmax of the scores: $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
+    r"""Average values by the softmax of scores, $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
 
     ``q`` (n_queries, d), ``k`` (n_keys, d) and ``v`` (n_keys, d_v) are exact, and so stay the
     powers of e. A notebook shows weights and output also in decimals, rounded to three places.
@@ -52,7 +52,7 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 
 
 def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
-    r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
+    r"""Compress keys and values, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
 
     ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at
     most n_keys; the others are as in `softmax_attention`. Source: Wang et al. (2020),

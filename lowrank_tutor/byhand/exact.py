@@ -118,7 +118,10 @@ def _short(value: Any) -> str:
 
 
 def without_common_factor(vector: Matrix) -> Matrix:
-    """Scale a rational vector to whole numbers without a common divisor, the first non-zero entry positive."""
+    """Scale a rational vector to whole numbers without a common divisor.
+
+    The first entry that is not zero becomes positive.
+    """
     if not all(entry.is_Rational for entry in vector):
         return vector
     whole = vector * math.lcm(*(entry.q for entry in vector))

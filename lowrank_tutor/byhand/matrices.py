@@ -22,7 +22,7 @@ class OuterProduct(NamedTuple):
 
 
 def row_reduce(a: Any) -> Worked:
-    """Bring a matrix ``a`` (m, n) to reduced row echelon form, one elementary row operation per step.
+    """Bring a matrix ``a`` (m, n) to reduced row echelon form, one row operation per step.
 
     Column by column, the first non-zero entry at or below the next free row becomes the pivot: it
     is swapped up, scaled to 1, and cleared from every other row. The number of pivots is the rank.
@@ -84,7 +84,7 @@ def row_reduce(a: Any) -> Worked:
 
 
 def rank_one(a: Any) -> Worked:
-    r"""Write a matrix ``a`` (m, n) of rank 1 as an outer product, $A = u v^\top$, and count what that saves.
+    r"""Write a matrix ``a`` (m, n) of rank 1 as $A = u v^\top$, and count what that saves.
 
     ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them
     positive. ``u`` holds the multiple of ``v`` that each row is. The values of the steps: ``v`` (n,
@@ -138,12 +138,12 @@ def rank_one(a: Any) -> Worked:
 
 
 def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
-    r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
+    r"""Score a pair by both routes, $(U s)^\top (V h) = s^\top W h$, and count the cost.
 
-    The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h`` (d1,) the factor ``v``
-    (k, d1). The short route never forms W: it sends both vectors to k numbers and multiplies those.
-    The long route writes W out and applies it to the longer vector first, which needs the fewest
-    multiplications.
+    Here $W = U^\top V$. The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h``
+    (d1,) the factor ``v`` (k, d1). The short route never forms W: it sends both vectors to k
+    numbers and multiplies those. The long route writes W out and applies it to the longer vector
+    first, which needs the fewest multiplications.
 
     The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s
     (d1, 1) where d1 is smaller than d2; the score again; the numbers in the factors, in W, and the

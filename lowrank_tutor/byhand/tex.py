@@ -31,7 +31,7 @@ def _rounded(number: Any) -> str:
 
 
 def tex_lines(*equations: tuple[str, str], nearly: tuple[str, str] | None = None) -> str:
-    r"""Write equations, given as left and right sides, one below the other, and an approximate one below them."""
+    r"""Write equations, as pairs of sides, one below the other, and an approximate one last."""
     rows = [f"{left} &= {right}" for left, right in equations]
     if nearly:
         rows.append(rf"{nearly[0]} &\approx {nearly[1]}")
@@ -45,7 +45,10 @@ def tex_number(number: Any) -> str:
 
 
 def tex_factor(number: Any) -> str:
-    """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
+    """Write a number as a factor.
+
+    It is in parentheses unless it is a whole number or a root, and positive.
+    """
     text = tex_number(number)
     return (
         rf"\left( {text} \right)"

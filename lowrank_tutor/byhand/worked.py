@@ -1,4 +1,4 @@
-"""A worked example as numbered steps, each a sentence, a formula and its value, for notebooks and terminals."""
+"""A worked example as numbered steps, each a sentence, a formula and its value."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-r"""Latents in place of keys and values, compressed layers, updates of low rank, and compressed gradients.
+r"""Latents in place of keys and values, compressed layers, updates and gradients of low rank.
 
 Chapters ``book/08-caches.md`` and ``book/09-adapters.md``. A token ``x`` leaves a **latent** $c =
 W_{DKV}^\top x$ of ``d_c`` numbers, from which each head, or group of heads, makes its key and its

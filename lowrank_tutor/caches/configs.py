@@ -103,7 +103,10 @@ def _names(family: Mapping[str, Any]) -> set[str]:
 
 
 class _Fields:
-    """The fields of a configuration; null is as good as missing, except where a window may be null."""
+    """The fields of a configuration.
+
+    Null is as good as missing, except where a window may be null.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
@@ -159,7 +162,7 @@ def _kinds(of: _Fields, family: Mapping[str, Any]) -> list[str]:
 
 
 def _experts(of: _Fields, family: Mapping[str, Any], n: int) -> tuple[float, float]:
-    """Return the weights in routed experts, in billions, and the share of them that a token uses."""
+    """Return the weights in routed experts, in billions, and the share that a token uses."""
     if not (fields := family.get("experts")):
         return 0.0, 1.0
     count = of.number(fields["count"])

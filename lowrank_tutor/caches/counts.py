@@ -6,10 +6,10 @@ from lowrank_tutor._checks import _show, check_bool, check_integer
 
 
 class LatentCost(NamedTuple):
-    """The ``multiplications`` of one new token, softmax left out, and the numbers that it must ``read`` from the cache.
+    """The ``multiplications`` of one new token, and the cached numbers it must ``read``.
 
-    Multiplications are those with stored latents, and those that bring the query to them and the
-    output back.
+    Softmax is left out. Multiplications are those with stored latents, and those that bring the
+    query to them and the output back.
     """
 
     multiplications: int

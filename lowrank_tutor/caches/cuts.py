@@ -1,4 +1,4 @@
-"""Report how near to low rank the weights of a model are, and cut a linear layer in two, best for its inputs."""
+"""Report how near to low rank a model's weights are, and cut a layer best for its inputs."""
 
 import math
 import re
@@ -86,7 +86,10 @@ def compress(
 
 
 class LinearPair(nn.Sequential):
-    """Two linear layers; a module that reads weight and bias instead of calling them finds the product."""
+    """Two linear layers in place of one.
+
+    A module that reads weight and bias instead of calling them finds the product.
+    """
 
     @property
     def weight(self) -> Tensor:
@@ -110,7 +113,7 @@ def input_moments(
     *,
     dtype: torch.dtype = torch.float64,
 ) -> Iterator[dict[str, Tensor]]:
-    r"""Collect the second moments $E\,x x^\top$ of what linear layers meet while the model runs inside ``with``.
+    r"""Collect the second moments $E\,x x^\top$ of what linear layers meet inside ``with``.
 
     ``names`` are as in `inject_lora`, by default all but tied ones. The moments (n, n) come by
     full names, the mean over all rows met so far: run the model without padding. A layer that is
@@ -183,7 +186,7 @@ def rank_report(
     dtype: torch.dtype = torch.float64,
     progress: Callable[[list[tuple[str, Tensor]]], Iterable[tuple[str, Tensor]]] | None = None,
 ) -> dict[str, list[Any]]:
-    r"""Report how near to low rank the weights of a model or a state dict are, as the columns of a table.
+    r"""Report how near to low rank the weights of a model or a state dict are, as a table.
 
     Of each weight the stable rank, the ``k`` that keep 90%, 95%, and 99% of the energy, how many
     singular values stand above noise, and the break-even rank, below which two factors hold fewer
@@ -267,7 +270,7 @@ def _parted(first: str, name: str) -> ValueError:
 
 
 def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the numbers in another type on the same device, or on the CPU where the device has no float64."""
+    """Return the numbers in another type, on the CPU if the device has no float64."""
     return x.to("cpu" if x.device.type == "mps" else x.device).to(dtype)
 
 

@@ -86,7 +86,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
 
 
 def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Floats:
-    """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 32."""
+    """Return what the first ``written`` keys read, (written, 64), in grays from 0 to 32."""
     k, v = keys[:written, :d], grays[:written]
     k = k / np.linalg.norm(k, axis=1, keepdims=True)
     if method == "cache":
@@ -111,7 +111,7 @@ def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> d
 
 
 def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
-    """Mark the keys that read something nearer to their own picture than to any other one written."""
+    """Mark the keys that read something nearest to their own picture."""
     distances = ((read[:, None] - grays[None, : len(read)]) ** 2).sum(axis=2)
     return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
 

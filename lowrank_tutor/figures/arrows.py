@@ -1,4 +1,7 @@
-"""Drag the columns of a matrix and a unit vector: the circle becomes an ellipse, and its half-axes give the rank."""
+"""Drag a matrix's columns and a unit vector: the circle becomes an ellipse.
+
+Its half-axes give the rank.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ CAPTIONS = {
 
 
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrument:
-    r"""Show a matrix whose columns can be dragged, and a unit vector $x = (\cos\theta, \sin\theta)$.
+    r"""Show a matrix with columns to drag, and a unit vector $x = (\cos\theta, \sin\theta)$.
 
     State ``a`` and ``theta`` (in radians); numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an
     ellipse, ``length`` ($\|Ax\|$).

@@ -1,4 +1,7 @@
-"""Show what attention does with one word: a query to turn, weights as arcs, and the output on springs."""
+"""Show what attention does with one word.
+
+There is a query to turn, weights as arcs, and the output on springs.
+"""
 
 import numpy as np
 from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Give a trained model as little memory as you can: windows, heads, ranks, bits, latents, and what it still answers."""
+"""Give a trained model as little memory as you can, and see what it still answers."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ def budget(
     latents: int = 0,
     heads: Sequence[int] = (1,) * 8,
 ) -> Instrument:
-    """Let readers look for the least cache with which the model of :mod:`lowrank_tutor.storyteller` answers 95%.
+    """Let readers look for the least cache with which the trained model answers 95%.
 
-    State: the arguments; numbers ``bytes``, of the cache of a story of 48 words, ``answered``, the
-    share of right answers in 60 stories, and ``job_...``, the shares by job. The least bytes that a
-    reader found are handed to the page (event ``best``), which may keep them.
+    The model is that of :mod:`lowrank_tutor.storyteller`. State: the arguments; numbers ``bytes``,
+    of the cache of a story of 48 words, ``answered``, the share of right answers in 60 stories, and
+    ``job_...``, the shares by job. The least bytes that a reader found are handed to the page
+    (event ``best``), which may keep them.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ def answers(weights: Any, told: list[model.Story], attend: Any) -> dict[str, flo
 
 
 def _cut(window: int, bits: int, heads: list[int]) -> model.Cut:
-    """Return a layer's attention: a window, rounded keys and values, and heads that read nothing."""
+    """Return a layer's attention: a window, rounded keys and values, and silenced heads."""
     near = model.window(window) if window else model.exact
     rounded = model.bits(bits) if bits < 16 else model.exact
     kept = np.reshape(heads, (4, 1, 1))
@@ -190,7 +191,7 @@ def _cut(window: int, bits: int, heads: list[int]) -> model.Cut:
 
 
 def _asked(story: model.Story) -> list[list[int]]:
-    """Return where a story asks, the number of the job, and the numbers of the words that are right."""
+    """Return where a story asks, the number of the job, and the numbers of the right words."""
     questions = []
     for i, job in enumerate(story.jobs):
         if job:

@@ -1,4 +1,4 @@
-"""How many chats fit on graphics cards beside a model's weights, and how fast can they be? A card that fills."""
+"""Fill graphics cards with a model and its chats, and see how many fit, and how fast."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ CAPTION = (
 
 
 def downhill(start: ArrayLike = (2.0, 0.0), size: float = 0.1) -> Instrument:
-    """Show a ball in the landscape (1 - cf)^2, which can be dragged, and which gradient descent moves.
+    """Show a ball in the landscape (1 - cf)^2, to drag or to move by gradient descent.
 
     State ``start`` (f and c), ``size`` (of a step) and ``step`` (how many were taken, at most 20;
     none leads off the map); numbers ``f``, ``c`` and ``height``.

@@ -1,4 +1,4 @@
-"""Pictures that one number moves: a turn and a stretch, turning lines, a stretched scale, a rescaled cut, a zigzag."""
+"""Pictures that one number moves: a turn and a stretch, turning lines, a zigzag, and more."""
 
 from __future__ import annotations
 
@@ -183,7 +183,10 @@ def _bounded(t: float) -> dict[str, float]:
 
 
 def _exact() -> float:
-    """Return the chance that a sum of K squares, K even, is more than LEVEL times its mean: a sum of Poisson's."""
+    """Return the chance that a sum of K squares exceeds LEVEL times its mean.
+
+    For even K it is a sum of Poisson's.
+    """
     half = LEVEL * K / 2
     return math.exp(-half) * sum(half**j / math.factorial(j) for j in range(K // 2))
 

@@ -34,11 +34,12 @@ CAPTION = (
 
 
 def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
-    r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
+    r"""Show the shadow of a point on a line.
 
-    State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| /
-    \|x\|$ with $\Pi = F^\top F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees;
-    0 of a zero), ``along`` ($Fx$) and ``left_out`` ($\|x - \Pi x\|$).
+    Both can be dragged, and so can the angle between them. State ``x``, ``theta`` (the angle of the
+    row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with $\Pi = F^\top F$; 1 of a zero),
+    ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along`` ($Fx$) and
+    ``left_out`` ($\|x - \Pi x\|$).
 
     Parameters
     ----------

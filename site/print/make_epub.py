@@ -1,4 +1,7 @@
-"""Bind the book as an EPUB, its formulas as MathML: ``make epub`` builds it as one page and then runs this."""
+"""Bind the book as an EPUB, its formulas as MathML.
+
+``make epub`` builds it as one page and then runs this.
+"""
 
 import base64
 import datetime
@@ -51,7 +54,10 @@ TYPES = {
 
 
 def picture(source: str) -> tuple[str, bytes]:
-    """Return a picture and its name; WebP, which many e-readers do not know, becomes what it was made from."""
+    """Return a picture and its name.
+
+    WebP, which many e-readers do not know, becomes what it was made from.
+    """
     address = source.startswith("data:")
     data = (
         base64.b64decode(source.partition(",")[2]) if address else (ONE_PAGE / source).read_bytes()
@@ -84,7 +90,10 @@ def contents(pages: list[dict[str, Any]]) -> str:
 
 
 def bind(pages: list[dict[str, Any]], path: Path) -> None:
-    """Write the pages of epub.js with their pictures, a list of contents, and what EPUB asks for into an archive."""
+    """Write the pages of epub.js, their pictures, and a list of contents into an archive.
+
+    It holds what EPUB asks for, too.
+    """
     colors = palette.COLORS | palette.SURFACES  # few e-readers know variables
     style = re.sub(
         r"var\(--(\w+)\)",
@@ -136,7 +145,7 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
 
 
 def make_epub(page: Page, path: Path, only: str = "") -> None:
-    """Bind the book that is ready for paper in a window, or only the pages that ``only`` selects."""
+    """Bind the book that is ready for paper in a window, or only the pages ``only`` selects."""
     page.add_script_tag(path=HERE / "epub.js")
     bind(page.evaluate("epub.pages", only), path)
 

@@ -35,7 +35,7 @@ PAPER: dict[str, Any] = {
 
 
 def one_file(folder: Path) -> Path:
-    """Copy the page to where its links are right, with links between pages turned into links within it."""
+    """Copy the page to where its links are right, and turn links between pages inward."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
     text = SCRIPT.sub(lambda script: script[0] if NEEDED.match(script[0]) else "", text)
     text = text.replace(

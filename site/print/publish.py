@@ -1,4 +1,7 @@
-"""Put the PDF, the EPUB, and the archive of the site on the built site: ``make publish`` makes them first."""
+"""Put the PDF, the EPUB, and the archive on the built site.
+
+``make publish`` makes them first.
+"""
 
 import re
 import shutil
@@ -21,7 +24,10 @@ DOORS = re.compile('(<p><a class=[^>]*href="01-rank.html".*?)(?=</p>)', re.S)  #
 
 
 def publish(dist: Path, site: Path) -> None:
-    """Copy the files, and let the front page lead to them in place of the words that say how to make them."""
+    """Copy the files, and let the front page lead to them.
+
+    The links replace the words that say how to make them.
+    """
     items = ""
     for kind, words in FILES.items():
         file = (dist / PDF.name).with_suffix(f".{kind}")

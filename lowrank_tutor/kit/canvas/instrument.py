@@ -42,7 +42,10 @@ WORDS = {
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Instrument:
-    """A figure to take hold of. Made by the functions of this package; shows itself as the last line of a cell."""
+    """A figure to take hold of, made by the functions of this package.
+
+    It shows itself as the last line of a cell.
+    """
 
     name: str
     scripts: tuple[
@@ -121,7 +124,7 @@ class Instrument:
         )
 
     def to_html(self) -> str:
-        """Return a ``<figure class="instrument">`` that needs no kernel, no library and no network."""
+        """Return a ``<figure class="instrument">`` that needs no kernel, library or network."""
         return self.block.to_html(linked=False)
 
     def _repr_html_(self) -> str:

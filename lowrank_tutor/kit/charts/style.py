@@ -81,9 +81,10 @@ F = TypeVar("F", bound=Figure | tuple[Figure, ...])
 
 
 def styled(draw: Callable[P, F]) -> Callable[P, F]:
-    """Make a function that returns a figure, :class:`Panels` or a tuple of figures draw in the book's style.
+    """Make a function draw in the book's style.
 
-    It changes nobody's settings and leaves no figure open.
+    It returns a figure, :class:`Panels` or a tuple of figures. It changes nobody's settings and
+    leaves no figure open.
     """
 
     @functools.wraps(draw)
@@ -139,9 +140,10 @@ def panel(
 
 
 def sheet(width: float, height: float) -> tuple[Figure, Axes]:
-    """Make a figure whose axes count inches from its upper left corner; y is 0 there and negative below.
+    """Make a figure whose axes count inches from its upper left corner.
 
-    Making a pair of axes takes longer than drawing into it, so many small pictures share one.
+    Y is 0 there and negative below. Making a pair of axes takes longer than drawing into it, so
+    many small pictures share one.
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     ax = fig.add_axes((0, 0, 1, 1))

@@ -52,7 +52,9 @@ def register(
     note: str = "",
     direction: bool = False,
 ) -> None:
-    """Register a question of your own, so that :func:`check` judges its answers, in a notebook and on a page.
+    """Register a question of your own, so that :func:`check` judges its answers.
+
+    This works in a notebook and on a page.
 
     Parameters
     ----------
@@ -152,7 +154,10 @@ def _real(entry: object) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of :func:`check`: true if the answer is right; shows itself as the last line of a cell."""
+    """The result of :func:`check`, true if the answer is right.
+
+    It shows itself as the last line of a cell.
+    """
 
     name: str
     right: bool
@@ -170,12 +175,13 @@ class Verdict:
 
 
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
-    """Compare an answer with that of an exercise (``lowrank_tutor.answers``) or a question of yours (:func:`register`).
+    """Compare an answer with that of an exercise or of a question of yours.
 
-    The answer is as many finite numbers as the exercise asks for, in its order; ``...`` stands for
-    what you do not have yet. The verdict is true if each is near enough: exact for counts, within
-    the rounding of the exercise otherwise. Its text judges each number alone, a direction as a
-    whole, and has a hint for what is not right.
+    Exercises are in ``lowrank_tutor.answers``; :func:`register` adds questions. The answer is as
+    many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do not
+    have yet. The verdict is true if each is near enough: exact for counts, within the rounding of
+    the exercise otherwise. Its text judges each number alone, a direction as a whole, and has a
+    hint for what is not right.
     """
     if name not in QUESTIONS:
         raise ValueError(
@@ -213,7 +219,7 @@ def _asked(question: Question) -> str:
 
 
 def answer_form(name: str, question: Question) -> Block:
-    """Return a field for each number, the button and the script that compares as :func:`check` does."""
+    """Return a field for each number, the button, and the script that compares."""
     numbers = question.numbers
     content = {
         "numbers": [

@@ -1,4 +1,4 @@
-"""The HTML block of an explorer: sliders, first pictures and numbers in the open, all other frames as data."""
+"""The HTML block of an explorer: sliders, first pictures and numbers, and all else as data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a 
 
 
 class Panel(NamedTuple):
-    """One picture of a frame, (height, width, 3), its width, and whether a dark page must leave it as it is."""
+    """One picture of a frame, (height, width, 3), and its width.
+
+    It also says whether a dark page must leave it as it is.
+    """
 
     picture: np.ndarray
     inches: float
@@ -77,7 +80,7 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
 
 
 def control_html(explorer: Explorer, name: str) -> str:
-    """Write one slider with its name, the value it stands at and its scale, or one row of choices."""
+    """Write one slider with its name, value and scale, or one row of choices."""
     words, values, value = explorer.words, explorer.sliders[name], explorer.start[name]
     label, quoted = html.escape(words.label(name)), html.escape(name)
     texts = [html.escape(words.text(name, v)) for v in values]
@@ -117,9 +120,10 @@ def control_html(explorer: Explorer, name: str) -> str:
 
 
 def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
-    """Choose the positions that are written below a slider of uneven steps: both ends, and what fits evenly between.
+    """Choose the positions to write below a slider of uneven steps.
 
-    Powers of two are preferred to other positions, because they make an even scale of their own.
+    They are both ends, and what fits evenly between. Powers of two are preferred to other
+    positions, because they make an even scale of their own.
     """
     last = len(texts) - 1
     powers = [i for i, v in enumerate(values) if isinstance(v, int) and v > 0 and v & (v - 1) == 0]
@@ -136,7 +140,10 @@ def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
 
 
 def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
-    """Whether labels, each centered below its position and the outer two within the ends, leave gaps on a phone."""
+    """Whether labels leave gaps on a phone.
+
+    Each is centered below its position, and the outer two stay within the ends.
+    """
     half = [PHONE_LETTER * len(text) / 2 for text in texts]
     middles = [half[0], *(place * PHONE for place in at[1:-1]), PHONE - half[-1]]
     ends = itertools.pairwise(zip(middles, half, strict=True))
@@ -144,7 +151,7 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
 
 
 def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
-    """Return the block: sliders, first pictures and numbers in the open, the rest for the script."""
+    """Return the block: sliders, first pictures and numbers, the rest for the script."""
     strips, shown = without_repetition(frames)
     without = fill_block(explorer, frames, [[""] * len(strip) for strip in strips], shown)
     encoded = encode_all(strips, explorer.limit - len(without.to_html(linked=False).encode()))
