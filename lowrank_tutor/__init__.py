@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what __getattr__ does, for editors
     from lowrank_tutor import (  # noqa: F401, I001 (in the order of the book)
         rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer,
-        layers, roofline, caches, states, storyteller, sentence, byhand, figures, answers, practice,
-        kit,
+        layers, roofline, caches, states, storyteller, sentence, byhand, figures, answers,
+        practice, kit,
     )  # fmt: skip
 
 __all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]

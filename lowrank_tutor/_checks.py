@@ -122,7 +122,10 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
         }
         way = ways.get(array.dtype.kind, "")
         if hasattr(value, "select_dtypes"):
-            way = ": .astype(float) reads NA and numbers in words, .select_dtypes(['number', 'bool']) drops other words"
+            way = (
+                ": .astype(float) reads NA and numbers in words, .select_dtypes(['number', "
+                "'bool']) drops other words"
+            )
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
     with np.errstate(
         over="ignore"

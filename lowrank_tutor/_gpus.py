@@ -1,6 +1,6 @@
 """The published peaks of graphics cards, in numbers that need no PyTorch.
 
-`lowrank_tutor.roofline` says how.
+`lowrank_tutor.roofline` explains them.
 """
 
 from collections.abc import Mapping

@@ -246,7 +246,10 @@ def check_tokens(
 ) -> None:
     """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
     if check_bool(causal, causal_name):
-        why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+        why = (
+            "every compressed key mixes all tokens, the future too, "
+            "and no mask can take that out again"
+        )
         raise ValueError(f"{causal_name} must be False, got True: {why}; use exact attention")
     batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
     if not 1 <= n <= layer.max_len:

@@ -211,7 +211,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
 def inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors.
 
-    Their cosine is ``rho``, between -1 and 1. $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$.
+    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$.
     For orthogonal vectors it is $1/\sqrt k$, so no error bound that is a multiple of $|\langle x,
     y\rangle|$ can hold for them.
 
@@ -225,7 +225,7 @@ def inner_product_std(rho: float, k: int) -> float:
 def sign_inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of `sign_inner_products` for unit vectors.
 
-    Their cosine is ``rho``, between -1 and 1. $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian
+    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian
     map of ``k`` rows; the mean is $\rho$. With all digits it is `inner_product_std`, which is
     larger where $\rho^2 > \pi/4 - 1/2$.
 

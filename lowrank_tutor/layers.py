@@ -1,4 +1,4 @@
-"""Linformer in place of a model's attention: converted, longer, cross, and in encoders.
+"""Put Linformer in place of a model's attention, lengthen it, and build encoder layers.
 
 Page ``book/use-linformer.md``. Shapes and ``token_mask`` are as in :mod:`lowrank_tutor.linformer`.
 """

@@ -351,7 +351,10 @@ class LinformerSelfAttention(nn.Module):
             and matrix.ndim == 2
             and (found := matrix.shape[1]) != self.max_len
         ):
-            way = f"make the layer with max_len={found}, load, and lengthen it by lowrank_tutor.layers.resized"
+            way = (
+                f"make the layer with max_len={found}, load, "
+                "and lengthen it by lowrank_tutor.layers.resized"
+            )
             rest[-1].append(
                 f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}"
             )
@@ -405,7 +408,7 @@ class LinformerSelfAttention(nn.Module):
         return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
 
     def _draw(self, generator: torch.Generator | None, *matrices: Tensor | None) -> None:
-        """Draw weights within PyTorch's bounds, E of variance 1 / max_len, and set biases to zero."""
+        """Draw weights within PyTorch's bounds, E of variance 1 / max_len, and zero biases."""
         generator = check_generator(generator)
         for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
             nn.init.uniform_(

@@ -34,7 +34,8 @@ _WAYS = {  # what to say of methods that only scikit-learn's PCA has
     "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
 }
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
-# And used if the last variance kept is at least this share of the first: that costs 5 of 16 digits.
+# It is used if the last variance kept is at least this share of the first: that costs 5 of 16
+# digits.
 _SAFE = 1e-5
 
 

@@ -52,7 +52,10 @@ __all__ = [
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
-GROWTH = "at most 2, or the state would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1)"
+GROWTH = (
+    "at most 2, or the state would grow (torch.nn.functional.normalize(k, "
+    "dim=3) gives keys of length 1)"
+)
 
 
 def linear_state(

@@ -52,8 +52,9 @@ class SVDResult(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return the signs of ``vectors`` (..., m, k) that make largest entries positive.
+    """Return a sign for each column of ``vectors`` (..., m, k).
 
+    The sign (1 or -1) makes the largest entry of its column positive.
     A singular pair may be negated as a whole, and this picks one of the two. Among entries that
     agree to half their digits the first decides, so that rounding cannot.
     """

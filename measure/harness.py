@@ -141,7 +141,10 @@ def _device(name: str) -> str:
     import torch  # not above: other scripts measure without it
 
     if name == "cuda" and not torch.cuda.is_available():
-        built = f"this PyTorch is {torch.__version__}, built {'for' if torch.version.cuda else 'without'} CUDA"
+        built = (
+            f"this PyTorch is {torch.__version__}, "
+            f"built {'for' if torch.version.cuda else 'without'} CUDA"
+        )
         raise argparse.ArgumentTypeError(
             f"must be cpu where PyTorch finds no GPU, got cuda ({built})"
         )

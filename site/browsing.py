@@ -40,12 +40,15 @@ PLACES = """
   const moves = (control) => {
     if (control.matches("fieldset")) return [...control.querySelectorAll("input")].map(choose);
     const { min, max, step } = control;
-    return Array.from({ length: (max - min) / step + 1 }, (_, i) => move(control, String(+min + i * step)));
+    return Array.from({ length: (max - min) / step + 1 }, (_, i) =>
+      move(control, String(+min + i * step)));
   };
-  const stay = (c) => (c.matches("fieldset") ? choose(c.querySelector(":checked")) : move(c, c.value));
+  const stay = (c) => (c.matches("fieldset") ?
+    choose(c.querySelector(":checked")) : move(c, c.value));
   const controls = [...figure.querySelectorAll("[data-slider]")];
   let places = [[]];
-  for (const control of controls) places = places.flatMap((place) => moves(control).map((one) => [...place, one]));
+  for (const control of controls) places =
+    places.flatMap((place) => moves(control).map((one) => [...place, one]));
   return { places, back: controls.map(stay) };
 }
 """

@@ -45,7 +45,10 @@ def kinds_of(chapter):
 def fold(name, summary, level=1):
     """Return a form in a fold, which opens where an address names it."""
     inside = form(name, level, {}).to_html(linked=True)
-    return f'<details class="practice" id="practice-{name}"><summary>{html.escape(summary)}</summary>{inside}</details>'
+    return (
+        f'<details class="practice" id="practice-{name}">'
+        f"<summary>{html.escape(summary)}</summary>{inside}</details>"
+    )
 
 
 def before(number, needs):
@@ -77,7 +80,10 @@ def fill(app, doctree, docname):
                 f'data-{name}="{html.escape(value or "").strip()}"'
                 for name, value in task.groupdict().items()
             )
-            words = '<output aria-live="polite"></output><button type="button" hidden>Show the answer</button>'
+            words = (
+                '<output aria-live="polite"></output>'
+                '<button type="button" hidden>Show the answer</button>'
+            )
             comment.replace_self(
                 nodes.raw("", f'<div class="found" {data}>{words}</div>', format="html")
             )
@@ -96,7 +102,10 @@ def fill(app, doctree, docname):
         fold(name, ALL[name].promise[0].upper() + ALL[name].promise[1:])
         for name in kinds_of(number)
     )
-    words = "<p>Practice with fresh numbers first. After each right answer, the next problem gives you fewer steps.</p>"
+    words = (
+        "<p>Practice with fresh numbers first. After each right answer, "
+        "the next problem gives you fewer steps.</p>"
+    )
     exercises.insert(1, nodes.raw("", words + folds, format="html"))
 
 

@@ -69,7 +69,8 @@ class Hand(NamedTuple):
         """Call a method of ``figure.instrument``, such as ``set``."""
         text = self.figure.evaluate(
             f"""async (figure, all) => {{
-              const busy = () => figure.getAttribute("aria-busy") === "true"; // computing, or on its way to a preset
+              // computing, or on its way to a preset
+              const busy = () => figure.getAttribute("aria-busy") === "true";
               while (busy()) await new Promise(requestAnimationFrame);
               return JSON.stringify((await figure.instrument.{code}(...all)) ?? null);
             }}""",
@@ -84,7 +85,10 @@ class Hand(NamedTuple):
 
     def shown(self) -> dict[str, float]:
         """Return the numbers that stand on the page, which must be those of ``numbers()``."""
-        read = "(figure) => [...figure.querySelectorAll('data')].map((d) => [d.dataset.name, Number(d.value)])"
+        read = (
+            "(figure) => [...figure.querySelectorAll('data')]"
+            ".map((d) => [d.dataset.name, Number(d.value)])"
+        )
         numbers = self.call("numbers")
         shown = dict(self.figure.evaluate(read))
         assert shown == numbers

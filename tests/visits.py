@@ -71,7 +71,10 @@ REST = 0.4  # seconds: a third of one after a change of size the theme lets keys
 
 # MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take
 # the formulas' words away, and make each formula a stop of the Tab key.
-STORED = "localStorage['MathJax-Menu-Settings'] = JSON.stringify({ explorer: true, assistiveMml: false })"
+STORED = (
+    "localStorage['MathJax-Menu-Settings'] = "
+    "JSON.stringify({ explorer: true, assistiveMml: false })"
+)
 
 # Where a window turns narrow, the theme slides its columns away, and lays the whole page out anew
 # for every frame.
@@ -112,7 +115,8 @@ FACTS = """
       i.closest(".explorer-panels, .cell_output")?.querySelector("img").getAttribute("alt"),
       shown: i.complete && i.naturalWidth > 0, inside: Boolean(i.closest("article")) })),
     overflow: wide <= width ? [] : [`${wide} pixels`, ...[...document.querySelectorAll("body *")]
-      .filter((e) => e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120)).slice(-3)],
+      .filter((e) => e.getBoundingClientRect().right > width + 1)
+        .map((e) => e.outerHTML.slice(0, 120)).slice(-3)],
     moving: all("figure.explorer, figure.explorer *", (e) => e).filter((e) => {
       const style = getComputedStyle(e);
       return /[1-9]/.test(style.transitionDuration) || style.animationName !== "none";
@@ -125,11 +129,13 @@ FACTS = """
     spoken: count("mjx-container mjx-assistive-mml math"),
     mathStops: count("mjx-container[tabindex]"),
     said: all("figure.explorer p[role=status]", words),
-    equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math")).filter(Boolean)
+    equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math"))
+      .filter(Boolean)
       .map((e) => [e.id, e.querySelector(".eqno")?.firstChild.textContent.trim()])),
     statements: all("div.proof:not(.dropdown), div.exercise", (e) =>
       [e.id, words(e.querySelector(".admonition-title"))]),
-    references: all("article a[href^='#']:not(.headerlink)", (a) => [a.getAttribute("href").slice(1), words(a)]),
+    references: all("article a[href^='#']:not(.headerlink)", (a) =>
+      [a.getAttribute("href").slice(1), words(a)]),
     folds: all(".toggle-button", (b) => b.getAttribute("aria-label")),
     namedSummaries: count("summary[aria-label]"),
     colab: all('a[href^="https://colab"]', (a) => a.getAttribute("href")),
@@ -154,7 +160,8 @@ FACTS = """
 HIDE_MATHS = """
 () => {
   window.replaced = [...document.querySelectorAll("mjx-container")].map((formula) => {
-    const { width, height } = (formula.querySelector("mjx-math") ?? formula).getBoundingClientRect();
+    const { width, height } = (formula.querySelector("mjx-math") ??
+      formula).getBoundingClientRect();
     const word = document.createElement("span");
     word.textContent = "x";
     word.style = `display: inline-block; width: ${width}px; height: ${height}px`;
@@ -167,9 +174,11 @@ HIDE_MATHS = """
 # good as its words.
 HIDE_COLORS = """
 () => {
-  const plain = (e) => !e.childElementCount && e.getAttributeNames().every((name) => name === "class");
+  const plain = (e) => !e.childElementCount &&
+    e.getAttributeNames().every((name) => name === "class");
   for (let depth = 0; depth < 3; depth++) {
-    const bare = [...document.querySelectorAll("pre span, code span, dt.sig :is(span, em), dd em")].filter(plain)
+    const bare = [...document.querySelectorAll("pre span, code span, dt.sig :is(span, em), dd em")]
+      .filter(plain)
       .map((span) => [span, document.createTextNode(span.textContent)]);
     bare.forEach(([span, words]) => span.replaceWith(words));
     replaced.push(...bare);
@@ -197,9 +206,11 @@ MARK_SAMPLES = """
   while (words.nextNode()) {
     const e = words.currentNode.parentElement;
     if (!words.currentNode.data.trim() || !e.checkVisibility()) continue;
-    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e), link = e.closest("a[href]");
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e),
+      link = e.closest("a[href]");
     const around = link?.parentElement;
-    const place = link && [getComputedStyle(link).textDecorationLine, getComputedStyle(around).color, around.tagName];
+    const place = link && [getComputedStyle(link).textDecorationLine,
+      getComputedStyle(around).color, around.tagName];
     const look = [color, fontSize, fontWeight, textShadow, ground(e), place].join();
     seen.set(look, (seen.get(look) ?? 0) + 1);
     if (seen.get(look) <= 3) (link ?? e).dataset.sample = "";
@@ -209,7 +220,8 @@ MARK_SAMPLES = """
 """
 ONLY_SAMPLES = """
 () => axe.configure({ rules: [
-  { id: "color-contrast", selector: "[data-sample]" }, { id: "link-in-text-block", selector: "a[href][data-sample]" },
+  { id: "color-contrast", selector: "[data-sample]" },
+    { id: "link-in-text-block", selector: "a[href][data-sample]" },
 ] })
 """
 # Without "preload" axe asks for no style sheet of its own, which a page from a file may not read.
@@ -245,8 +257,10 @@ READ = """
   controls: [...figure.querySelectorAll("[data-slider]")].map((c) => c.matches("fieldset")
     ? [c.dataset.slider, c.querySelector(":checked").value, null]
     : [c.dataset.slider, c.value, c.getAttribute("aria-valuetext")]),
-  outputs: [...figure.querySelectorAll("output")].map((o) => [o.getAttribute("name"), o.textContent]),
-  numbers: [...figure.querySelectorAll("data")].map((d) => [d.dataset.name, d.value, d.textContent]),
+  outputs: [...figure.querySelectorAll("output")]
+    .map((o) => [o.getAttribute("name"), o.textContent]),
+  numbers: [...figure.querySelectorAll("data")]
+    .map((d) => [d.dataset.name, d.value, d.textContent]),
 })
 """
 
@@ -284,8 +298,14 @@ async (figure, each) => {{
 
 
 # Each says its sentence when its sliders rest; the next reader hears none of that.
-SPOKEN = "() => [...document.querySelectorAll('figure.explorer p[role=status]')].every((p) => p.textContent)"
-HUSH = "() => document.querySelectorAll('figure.explorer p[role=status]').forEach((p) => (p.textContent = ''))"
+SPOKEN = (
+    "() => [...document.querySelectorAll('figure.explorer p[role=status]')].every((p) => "
+    "p.textContent)"
+)
+HUSH = (
+    "() => document.querySelectorAll('figure.explorer p[role=status]').forEach((p) => "
+    "(p.textContent = ''))"
+)
 
 SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
 

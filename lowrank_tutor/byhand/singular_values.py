@@ -129,7 +129,10 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
     shifted = (gram - eigenvalue * sympy.eye(2)).applyfunc(sympy.expand)
     length = square_root(sympy.expand(direction.dot(direction)))
     if shifted.is_zero_matrix:
-        sentence = rf"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. Take axis {i} as $v_{i}$."
+        sentence = (
+            r"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. "
+            f"Take axis {i} as $v_{i}$."
+        )
     else:
         sentence = f"Find an eigenvector $x_{i}$, and divide it by its length: this is $v_{i}$."
     lines = tex_lines(

@@ -28,7 +28,10 @@ from lowrank_tutor._tensors import (
 from lowrank_tutor.bilinear import factorize
 
 # The weight of a layer, head by head.
-SPLIT = ": weight.unflatten(0, (heads, -1)).mT with k_proj.weight, or with mha.in_proj_weight.chunk(3)[1]; v likewise"
+SPLIT = (
+    ": weight.unflatten(0, (heads, -1)).mT with k_proj.weight, "
+    "or with mha.in_proj_weight.chunk(3)[1]; v likewise"
+)
 
 
 class Latent(NamedTuple):
@@ -45,18 +48,14 @@ class Latent(NamedTuple):
 @overload
 def latent_attention(
     x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
-    q_rope: Tensor | None = ...,
-    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ...,
-    absorb: bool = ...,
-    state: State | None = ..., return_state: Literal[False] = ...,
+    q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
+    causal: bool = ..., absorb: bool = ..., state: State | None = ..., return_state: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def latent_attention(
     x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
-    q_rope: Tensor | None = ...,
-    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ...,
-    absorb: bool = ...,
-    state: State | None = ..., return_state: Literal[True],
+    q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
+    causal: bool = ..., absorb: bool = ..., state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
 def latent_attention(
     x: Tensor,

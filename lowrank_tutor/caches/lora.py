@@ -25,7 +25,10 @@ from lowrank_tutor._tensors import (
 )
 
 Kind = TypeVar("Kind", bound=nn.Module)
-PEFT = "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions, Conv1D, and a whole MultiheadAttention"
+PEFT = (
+    "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions, Conv1D, "
+    "and a whole MultiheadAttention"
+)
 
 
 class LoraLinear(nn.Module):
@@ -162,7 +165,10 @@ class LoraLinear(nn.Module):
     def weight(self) -> torch.Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
         if self.dropout and self.training:
-            why = "nothing is dropped where weight is read, as nn.MultiheadAttention reads that of out_proj"
+            why = (
+                "nothing is dropped where weight is read, "
+                "as nn.MultiheadAttention reads that of out_proj"
+            )
             raise ValueError(f"dropout must be 0 in training, got {self.dropout}: {why}")
         return self._rounded_weight()
 

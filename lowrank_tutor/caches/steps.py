@@ -1,4 +1,7 @@
-"""Step on a gradient by matrix products: to its best approximation, or by equal values."""
+"""Step on a gradient by matrix products.
+
+They lead toward its best approximation, or toward equal singular values.
+"""
 
 import torch
 
@@ -11,7 +14,7 @@ MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Approximate a gradient by rank r from a guess.
 
-    $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$. $C F$ is $G$ projected onto the
+    First $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$. The product $C F$ is $G$ projected onto the
     columns of $C$, which are orthonormal; r is at most min(m, n). Repeated with the new F this is
     subspace iteration. For a fixed G it tends to the best approximation, unless the guess has no
     part in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019),

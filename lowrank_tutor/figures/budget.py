@@ -25,7 +25,10 @@ SETTINGS = {  # what a reader may choose; 0 stands for all, and for no latents
     "bits": (1, 2, 3, 4, 6, 8, 16),
     "latents": (8, 12, 16, 20, 24, 32, 48, 0),
 }
-SAY = "The cache of a story of 48 words takes {bytes:,} bytes, and {answered:.0%} of the answers are right."
+SAY = (
+    "The cache of a story of 48 words takes {bytes:,} bytes, "
+    "and {answered:.0%} of the answers are right."
+)
 REMARKS = {
     "start": "Nothing is cut yet: find the fewest bytes that still answer 95%.",
     "enough": "That is enough, but you have done it with less.",

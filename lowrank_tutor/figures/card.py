@@ -15,7 +15,10 @@ from lowrank_tutor.kit.charts.style import GRAY, TEAL
 
 STEP, MOST = 2**10, 2**20  # tokens
 CARDS = 16
-SAY = "{name} on {cards} {gpu} card{plural}: {weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
+SAY = (
+    "{name} on {cards} {gpu} card{plural}: "
+    "{weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
+)
 REMARKS = {
     "fits": "Chats of {n:,} tokens that fit: {chats:,}, at most {each:,} tokens a second for each.",
     "full": "No chat of {n:,} tokens fits.",

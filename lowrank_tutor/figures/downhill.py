@@ -15,7 +15,10 @@ from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL
 REACH = 2.4
 LAST = 20  # steps
 SIZES = (0.02, 0.4)
-SAY = "After {step} steps of size {size:g}, f is {f:.2f}, c is {c:.2f}, and the height is {height:.4f}."
+SAY = (
+    "After {step} steps of size {size:g}, f is {f:.2f}, c is {c:.2f}, "
+    "and the height is {height:.4f}."
+)
 REMARKS = {
     "uphill": "The last step jumped across the valley, and landed higher.",
     "gone": "The next step would leave the map.",

@@ -317,8 +317,9 @@ SCENES = {
                 "stretched scale, and its height is measured in means of the stretched sum.",
         numbers=_bounded, draw=_draw_markov,
         data={"k": K, "level": LEVEL, "exact": _exact(),
-              "density": [[round(float(at), 3), round(_hill(at), 3)] for at in np.linspace(0.5, 1.8,
-                                                                                           66)]},
+              "density": [
+                  [round(float(at), 3), round(_hill(at), 3)] for at in np.linspace(0.5, 1.8, 66)
+              ]},
     ),
     "rescale": Scene(
         label="rescale, cut, undo", stations=MOVES, step=0.01, start=3, seconds=8,

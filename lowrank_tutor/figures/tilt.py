@@ -27,7 +27,10 @@ SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items
     "own": "Your picture"
 }
 
-SAY = "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}."
+SAY = (
+    "{subject}, tilted by {tilt:g} degrees: "
+    "with {k} of 160 sheets the error is {relative_error:.1%}."
+)
 REMARKS = {
     "beyond": "The sheets kept need more numbers than the picture itself.",
     "black": "The picture is black: there is nothing to add up, so choose a brighter one.",

@@ -104,7 +104,7 @@ def _tell_kernels(app: Any, config: Any) -> None:
 def _cache(home: Path, fingerprint: str) -> Path:
     """Make the cache of this state of the package, and remove our old ones.
 
-    Those are old that no build has used for long.
+    An old cache is one that no build has used for long.
     """
     fresh = home / fingerprint
     fresh.mkdir(parents=True, exist_ok=True)

@@ -201,8 +201,14 @@ def row_of(group: Group, method: Method, timing: Timing, extra: int) -> Row:
 def describe(row: Mapping[str, Any]) -> str:
     """Lay one row out for the eye."""
     where = f"{row['series']:13} {row['mode']:16} {row['dtype']:8} {row['batch']:3} x {row['n']:5}"
-    times = f"{1e3 * row['time_min']:9.3f} ms, median {1e3 * row['time_median']:9.3f} ({row['runs']:2} runs)"
-    return f"{where} k {row['k'] or '-':>4} {row['method']:27} {times} {row['peak_bytes'] / 2**20:9.1f} MiB"
+    times = (
+        f"{1e3 * row['time_min']:9.3f} ms, "
+        f"median {1e3 * row['time_median']:9.3f} ({row['runs']:2} runs)"
+    )
+    return (
+        f"{where} k {row['k'] or '-':>4} {row['method']:27} {times} "
+        f"{row['peak_bytes'] / 2**20:9.1f} MiB"
+    )
 
 
 def card(device: torch.device) -> Row:

@@ -331,7 +331,10 @@ def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, Any]:
 def described(line: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
     where = f"{line['task']:8} {line['kind']:20} seed {line['seed']} rate {line['rate']:g}"
-    return f"{where}: {line['test']:.1%} of test questions after {line['steps']} steps; {line['curve']}"
+    return (
+        f"{where}: {line['test']:.1%} of test questions after {line['steps']} steps; "
+        f"{line['curve']}"
+    )
 
 
 def main() -> int:

@@ -236,7 +236,10 @@ def chosen(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 def described(row: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
-    return f"{row['design']:18} rate {row['rate']:g} seed {row['seed']} {row['seconds']:5} s: {row['test']}"
+    return (
+        f"{row['design']:18} rate {row['rate']:g} seed {row['seed']} {row['seconds']:5} s: "
+        f"{row['test']}"
+    )
 
 
 def main() -> int:

@@ -81,7 +81,10 @@ GROUPED = (
     (4, True),
     (8, True),
 )  # words in a group, and votes
-STORY = "<s> Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears"
+STORY = (
+    "<s> Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . "
+    "Ada wears"
+)
 TALE = (
     "Ada wears red .",
     "Ben wears blue .",

@@ -21,7 +21,10 @@ NEEDED = re.compile(
     "<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js)"
 )  # formulas, and the room they take
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
-FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
+FOOTER = (
+    '<div style="width:100%;font:8pt sans-serif;text-align:center">'
+    '<span class="pageNumber"></span></div>'
+)
 PAPER: dict[str, Any] = {
     "format": "A4",
     "margin": {"top": "18mm", "bottom": "18mm", "left": "20mm", "right": "20mm"},

@@ -18,8 +18,7 @@ from lowrank_tutor.caches.configs import TYPES
 from lowrank_tutor.caches.serving import stored
 
 # Configurations as files config.json have them, with the numbers that grow with each token, fixed
-# ones
-# beyond 2**18 tokens, and those of states; and others with the sentence that refuses them.
+# ones beyond 2**18 tokens, and those of states; and others with the sentence that refuses them.
 PASTED = json.loads((ROOT / "tests" / "configurations.json").read_text("utf-8"))
 READ = {name: each["config"] for name, each in PASTED["read"].items()}
 GIB = 2**30

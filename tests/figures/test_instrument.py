@@ -335,7 +335,8 @@ def test_controls(show, screen, least):
 
 # At one stroke, however slow the machine is.
 THREE_STEPS = """(grip) => ["ArrowUp", "ArrowRight", "ArrowUp"].forEach((key, i) => {
-  if (grip.type === "radio") grip.closest("figure").querySelectorAll(`[name="${grip.name}"]`)[(i + 1) % 2].click();
+  if (grip.type === "radio") grip.closest("figure")
+    .querySelectorAll(`[name="${grip.name}"]`)[(i + 1) % 2].click();
   else if (grip.type === "range") {
     grip.stepUp();
     grip.dispatchEvent(new Event("input", { bubbles: true }));
@@ -379,7 +380,8 @@ def test_presets_morph(show, motion):
     end = figures.spectrum(0.5 ** np.arange(12)).state["s"]
     way = """async (figure) => {
       const seen = [], from = figure.instrument.state().s[1];
-      [...figure.querySelectorAll("button")].find((button) => button.textContent === "halving").click();
+      [...figure.querySelectorAll("button")].find((button) => button.textContent === "halving")
+        .click();
       while (figure.getAttribute("aria-busy") === "true") {
         await new Promise(requestAnimationFrame);
         seen.push(figure.instrument.state().s[1]);
@@ -441,7 +443,8 @@ WAYS_TO_HOLD = {
     ),
 }
 AT_REST = """async () => {
-  for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 100))) at = scrollY;
+  for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 100))) at =
+    scrollY;
 }"""
 # Where on a panel a finger comes down beside every handle: of those places the one nearest to the
 # middle.
@@ -449,7 +452,8 @@ BESIDE = """
 (panel) => {
   panel.scrollIntoView({ block: "center" });
   const { left, top, width, height } = panel.getBoundingClientRect(), places = [];
-  const steps = Array.from({ length: 19 }, (_, i) => (i + 1) / 20 - 0.5), off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
+  const steps = Array.from({ length: 19 }, (_, i) => (i + 1) / 20 - 0.5),
+    off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
   for (const a of steps) for (const b of steps) places.push([a * width, b * height]);
   places.sort((p, q) => Math.hypot(...p) - Math.hypot(...q));
   const at = (x, y) => document.elementFromPoint(left + width / 2 + x, top + height / 2 + y);

@@ -11,7 +11,8 @@ from lowrank_tutor.kit.questions import check, exercises, register
 # As Enter does it, for one answer after the other: a text for each field.
 SUBMIT = """
 ([name, answers]) => answers.map((texts) => {
-  const form = document.querySelector(`form[data-name="${name}"]`), inputs = [...form.querySelectorAll("input")];
+  const form = document.querySelector(`form[data-name="${name}"]`),
+    inputs = [...form.querySelectorAll("input")];
   inputs.forEach((input, i) => (input.value = texts[i]));
   form.requestSubmit();
   const lines = [...form.querySelectorAll("output > span")].map((line) => line.textContent);

@@ -52,7 +52,10 @@ class Site:
     def page(self, *blocks):
         self.linked.clear()
         sphinxext._link(self, "page", "page.html", {"body": "".join(blocks)}, None)
-        return f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}{'<p>a page</p>'.join(blocks)}"
+        return (
+            f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}"
+            f"{'<p>a page</p>'.join(blocks)}"
+        )
 
 
 STRANGERS = (  # other tools' elements, and names that no file of the package has
@@ -98,7 +101,10 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
         thrown = []
         page.on("pageerror", lambda error: thrown.append(str(error)))
         page.goto((tmp_path / "page.html").as_uri())
-        alive = "() => [...document.querySelectorAll('figure.instrument')].filter((one) => one.instrument).length"
+        alive = (
+            "() => [...document.querySelectorAll('figure.instrument')].filter((one) => "
+            "one.instrument).length"
+        )
         assert page.evaluate(alive) == 4
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
         assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
@@ -267,9 +273,11 @@ DARK = [
 ]
 LOOK = """
 ([light, dark]) => {
-  const block = document.querySelector("figure, form"), art = document.querySelector(".explorer-panels img, canvas");
+  const block = document.querySelector("figure, form"),
+    art = document.querySelector(".explorer-panels img, canvas");
   const color = getComputedStyle(block).getPropertyValue("--teal").trim();
-  return [color === dark ? "dark" : color === light ? "light" : color, art ? getComputedStyle(art).filter : null];
+  return [color === dark ? "dark" : color === light ? "light" : color,
+    art ? getComputedStyle(art).filter : null];
 }
 """
 

@@ -256,7 +256,8 @@ CARRIED = """async () => {
   const next = [...document.querySelectorAll("figure")].at(-1);
   next.scrollIntoView();
   await new Promise((done) => setTimeout(done, 1500));
-  return next.instrument?.state() ?? [...next.querySelectorAll("[data-slider]")].map((one) => one.value);
+  return next.instrument?.state() ??
+    [...next.querySelectorAll("[data-slider]")].map((one) => one.value);
 }"""
 
 

@@ -324,7 +324,10 @@ def test_heavy_pictures_are_squeezed():
     source = make(draw=speckle, k=range(3), limit=60_000).to_html()
     assert 20_000 < len(source.encode()) <= 60_000
     assert len(Block(source).pictures()) == 3
-    message = r"^'bar' must weigh at most 10,000 bytes, got more with 3 frames of 340 x 255 pixels: draw fewer"
+    message = (
+        "^'bar' must weigh at most 10,000 bytes, "
+        "got more with 3 frames of 340 x 255 pixels: draw fewer"
+    )
     with pytest.raises(ValueError, match=message):
         make(draw=speckle, k=range(3), limit=10_000).to_html()
 

@@ -116,7 +116,10 @@ def test_the_rule_is_settled_once(options, rule):
 
 
 def test_no_rule_of_learned_numbers_on_meta():
-    message = 'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
+    message = (
+        'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta '
+        "device, got None"
+    )
     assert (
         said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta"))
         == message

@@ -166,7 +166,10 @@ def test_longer_models():
     longer = nn.Sequential(
         *(layer_of(k=3, max_len=11, projection=tensors((3, 11))[0]) for _ in range(2))
     )
-    message = "0.e must have max_len = 11 columns, got 8: make the layer with max_len=8, load, and lengthen it by"
+    message = (
+        "0.e must have max_len = 11 columns, "
+        "got 8: make the layer with max_len=8, load, and lengthen it by"
+    )
     with pytest.raises(RuntimeError, match=message):
         longer.load_state_dict(model.state_dict())
     grown = resized(model, 11)

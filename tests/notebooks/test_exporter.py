@@ -24,7 +24,10 @@ from plain import code, escape, safe_lines
 
 SITE = "https://owner.github.io/name/"
 MACROS = {"R": r"\mathbb{R}", "norm": [r"\|#1\|", 1], "Rn": r"\R^n"}
-KERNEL = "jupytext: {text_representation: {extension: .md, format_name: myst}}\nkernelspec: {name: python3}"
+KERNEL = (
+    "jupytext: {text_representation: {extension: .md, format_name: myst}}\n"
+    "kernelspec: {name: python3}"
+)
 NAMED = """
 $$
 0
@@ -317,7 +320,10 @@ def book(tmp_path_factory) -> Book:
     """A book with everything that is allowed, on its second chapter, and its notebooks."""
     book = Book(tmp_path_factory.mktemp("book"))
     sections = "".join(f"\n\n## {name}\n\n{myst}" for name, (myst, _) in CONSTRUCTS.items())
-    here = f"---\n{KERNEL}\naccelerator: GPU\n---\n\n# Here $\\R$\n\nx\n\n(sec-here)=\n## Named\n{NAMED}{sections}"
+    here = (
+        f"---\n{KERNEL}\naccelerator: GPU\n---\n\n"
+        f"# Here $\\R$\n\nx\n\n(sec-here)=\n## Named\n{NAMED}{sections}"
+    )
     book.add(PAGES | {"02-here": here})
     # First without an equation: what is kept of that run must not keep the numbers of the second
     # from changing.

@@ -49,11 +49,13 @@ RUN = """
 async (path) => {
   const { restored, commands } = window.jupyterapp;
   await restored;
-  const panel = window.panel = await commands.execute("docmanager:open", { path, factory: "Notebook" });
+  const panel = window.panel = await commands.execute("docmanager:open",
+    { path, factory: "Notebook" });
   await panel.context.ready;
   await panel.sessionContext.ready;
   await commands.execute("notebook:run-all-cells");
-  return panel.content.model.sharedModel.cells.map((cell) => cell.getOutputs().map((output) => output.output_type));
+  return panel.content.model.sharedModel.cells.map((cell) =>
+    cell.getOutputs().map((output) => output.output_type));
 }
 """
 

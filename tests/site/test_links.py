@@ -111,9 +111,11 @@ def test_links_set_figures(readers, pages, page):
         )
         shown = at.evaluate(
             """([name, wished]) => new Promise((done) => setTimeout(() => {
-              const { instrument } = document.querySelector(`figure.instrument[data-name="${name}"]`);
+              const { instrument } =
+                document.querySelector(`figure.instrument[data-name="${name}"]`);
               const state = instrument.state();
-              done(wished.split(";").every((part) => String(state[part.split(":")[0]]) === part.split(":")[1]));
+              done(wished.split(";")
+                .every((part) => String(state[part.split(":")[0]]) === part.split(":")[1]));
             }, 300))""",
             [name, link.partition("=")[2]],
         )

@@ -48,10 +48,12 @@ ASK = """async ({ files, steps }) => {
   told.push(await tasks.open(files.map(([name, text]) =>
     new File([bytes(text), new Uint8Array(name === "large.safetensors" ? 1e8 : 0)], name))));
   for (const [task, given] of steps) {
-    try { told.push(await tasks[task](given, () => {})); } catch (error) { told.push({ error: error.message }); }
+    try { told.push(await tasks[task](given, () => {}));
+      } catch (error) { told.push({ error: error.message }); }
   }
   const list = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-  for (const one of told) if (one.saved) one.saved = [...new Uint8Array(await one.saved.arrayBuffer())];
+  for (const one of told) if (one.saved) one.saved =
+    [...new Uint8Array(await one.saved.arrayBuffer())];
   return JSON.parse(JSON.stringify(told, list));
 }"""
 

@@ -51,7 +51,8 @@ def test_policy_rules_each_page(readers, site):
         assert ruled, path
         assert not re.search("<(script|style|link)", begin), path
     forbidden = """() => new Promise((done) => {
-      addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
+      addEventListener("securitypolicyviolation", ({ effectiveDirective }) =>
+        done(effectiveDirective));
       new Image().src = "https://example.org/";
     })"""
     assert readers["light"].open("book/glossary.html").evaluate(forbidden) == "img-src"
@@ -62,7 +63,10 @@ def test_blocked_storage(browser, address):
         page = context.new_page()
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        frame = f'<iframe sandbox="allow-scripts" src="{address}/book/glossary.html" width="1280" height="900"></iframe>'
+        frame = (
+            f'<iframe sandbox="allow-scripts" src="{address}/book/glossary.html" width="1280" '
+            'height="900"></iframe>'
+        )
         page.set_content(frame)  # to which a browser gives no storage
         inside = page.frame_locator("iframe")
         inside.locator(".theme-switch-button:visible").first.click()

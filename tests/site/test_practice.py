@@ -13,7 +13,10 @@ from lowrank_tutor import practice
 
 KEY, RANK, SVD = "lowrank-practice", "book/01-rank.html", "book/02-svd-pca.html"
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-NO_STORAGE = "Object.defineProperty(window, 'localStorage', { configurable: true, get() { throw Error(); } })"
+NO_STORAGE = (
+    "Object.defineProperty(window, 'localStorage', "
+    "{ configurable: true, get() { throw Error(); } })"
+)
 SUBMIT = """(texts) => {
   const form = document.querySelector("form[data-kind]");
   form.querySelectorAll("input").forEach((input, i) => (input.value = texts[i]));
@@ -144,7 +147,8 @@ CHOICES = {
 CHOOSE = """([kept, earlier]) => {
   localStorage["lowrank-practice"] = kept;
   const { needs } = document.querySelector("[data-name=three-before]").dataset;
-  return Object.values(window.lowrankTutor).find((one) => one.fromBefore).fromBefore(needs.split(" "), earlier);
+  return Object.values(window.lowrankTutor)
+    .find((one) => one.fromBefore).fromBefore(needs.split(" "), earlier);
 }"""
 
 
@@ -265,7 +269,8 @@ TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what 
 ]
 DRIVE = """async ([name, at, state]) => {
   const figure = document.querySelectorAll(`figure[data-name="${name}"]`)[at];
-  if (figure.instrument) return figure.dispatchEvent(new Event("input")), figure.instrument.set(state);
+  if (figure.instrument) return figure.dispatchEvent(new Event("input")),
+    figure.instrument.set(state);
   for (const [slider, text] of Object.entries(state)) {
     const control = figure.querySelector(`[data-slider="${slider}"]`);
     const choice = [...control.querySelectorAll("input")].find(({ value }) => value === text);

@@ -86,7 +86,8 @@ def test_answer_fields(readers, path):
         told = form.evaluate(
             """(form) => [...form.querySelectorAll("input")].map((input) => {
               const rule = document.getElementById(input.getAttribute("aria-describedby").split(" ")[0]);
-              return [input.labels[0].textContent.trim(), rule.textContent, rule === input.nextElementSibling];
+              return [input.labels[0].textContent.trim(), rule.textContent,
+                rule === input.nextElementSibling];
             })"""
         )
         assert told == [[number.name, number.rule, True] for number in question.numbers]
@@ -153,7 +154,8 @@ def test_search(readers, who):
 MARKED = """
 () => ({
   figures: [...document.querySelectorAll("figure")].map((figure) => figure.offsetHeight),
-  words: [...new Set([...document.querySelectorAll(".highlighted")].map((mark) => mark.textContent.toLowerCase()))],
+  words: [...new Set([...document.querySelectorAll(".highlighted")]
+    .map((mark) => mark.textContent.toLowerCase()))],
   inside: document.querySelectorAll(":is(style, script, svg, figure) .highlighted, svg rect.highlighted").length,
 })
 """
@@ -235,7 +237,8 @@ COPY = """
 (paragraphs) => paragraphs.map((paragraph) => {
   getSelection().selectAllChildren(paragraph);
   const clipboardData = new DataTransfer();
-  document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true, cancelable: true }));
+  document.dispatchEvent(new ClipboardEvent("copy",
+    { clipboardData, bubbles: true, cancelable: true }));
   return [paragraph.querySelectorAll("mjx-container").length, clipboardData.getData("text/plain")];
 })
 """

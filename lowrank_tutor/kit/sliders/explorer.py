@@ -186,7 +186,10 @@ class Explorer:
             sources = [
                 f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels
             ]
-            note = f'<p class="explorer-note">{ASLEEP} Shown here: {html.escape(self.words.place(self.start))}.</p>'
+            note = (
+                f'<p class="explorer-note">{ASLEEP} Shown here: '
+                f"{html.escape(self.words.place(self.start))}.</p>"
+            )
         else:  # no network is between a kernel and its page, so the pictures need no effort
             sources = [
                 f"data:image/png;base64,{png(panel.picture, compress_level=1)}"

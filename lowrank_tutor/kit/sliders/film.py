@@ -100,7 +100,10 @@ def control_html(explorer: Explorer, name: str) -> str:
         numbers = f'min="{values[0]}" max="{values[-1]}" step="{int(steps.pop())}" value="{value}"'
         shown = [0, len(values) - 1]
     else:  # it carries the position, and says the value in words
-        numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
+        numbers = (
+            f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" '
+            f'aria-valuetext="{text}"'
+        )
         shown = labeled(texts, values)
     scale = "".join(
         f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown
