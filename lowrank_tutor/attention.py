@@ -231,7 +231,7 @@ def linear_attention(
     Examples
     --------
     >>> import torch
-    >>> q, k = torch.zeros(1, 1, 2, 1), torch.tensor([[[[0.0], [2.0]]]])  # phi is 1 of each query, 1 and 3 of the keys
+    >>> q, k = torch.zeros(1, 1, 2, 1), torch.tensor([[[[0.0], [2.0]]]])  # phi is 1; 1 and 3
     >>> v = torch.tensor([[[[4.0], [8.0]]]])
     >>> linear_attention(q, k, v).flatten().tolist()
     [7.0, 7.0]

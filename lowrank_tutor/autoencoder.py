@@ -61,7 +61,7 @@ class Autoencoder(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> x = torch.tensor([[-2.0, 2.0], [4.0, 2.0], [1.0, 3.0], [1.0, 1.0]])  # they spread most along y = 2
+    >>> x = torch.tensor([[-2.0, 2.0], [4.0, 2.0], [1.0, 3.0], [1.0, 1.0]])  # widest along y = 2
     >>> model = Autoencoder(d=2, k=1, generator=torch.Generator().manual_seed(0))
     >>> round(model.fit(x)[-1].item(), 3)  # the variance along the other axis
     0.5

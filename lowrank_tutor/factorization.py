@@ -211,7 +211,9 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
         if well_conditioned:
             grams = seen.transpose(0, 2, 1) @ seen + penalty * np.eye(k)
             solved = np.linalg.solve(grams, seen.transpose(0, 2, 1) @ values[:, :, np.newaxis])
-        else:  # without squaring f; the penalty adds k equations, and of many solutions this is the shortest
+        else:
+            # f is not squared; the penalty adds k equations, and of many solutions this is the
+            # shortest.
             ridge = np.broadcast_to(math.sqrt(penalty) * np.eye(k), (len(rows), k, k))
             whole = np.concatenate([seen, ridge], axis=1)
             rounding = max(whole.shape[1:]) * float(np.finfo(np.float64).eps)
@@ -260,7 +262,8 @@ def factorize_ratings(
 
     Minimizes, over the observed entries $\Omega$ only,
 
-    $$\sum_{(i,j) \in \Omega} (x_{ij} - c_i^\top f_j)^2 + \mu \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
+    $$\sum_{(i,j) \in \Omega} (x_{ij} - c_i^\top f_j)^2
+    + \mu \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
 
     by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with
     ``f`` fixed, each row of ``c`` is a ridge regression of its own, and vice versa. Each row counts

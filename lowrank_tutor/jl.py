@@ -180,8 +180,8 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     Sources: Johnson and Lindenstrauss (1984), doi:10.1090/conm/026/737400; Dasgupta and Gupta
     (2003).
 
-    >>> min_dim(1000, 0.1), min_dim(1000, 0.1, bound="chernoff"), min_dim(1000, 0.1, bound="dasgupta-gupta")
-    (5806, 6914, 7205)
+    >>> [min_dim(1000, 0.1, bound=name) for name in ("chi-square", "chernoff", "dasgupta-gupta")]
+    [5806, 6914, 7205]
     """
     n = check_integer(n_points, "n_points", 2)
     error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
@@ -211,9 +211,9 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
 def inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors.
 
-    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$.
-    For orthogonal vectors it is $1/\sqrt k$, so no error bound that is a multiple of $|\langle x,
-    y\rangle|$ can hold for them.
+    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(1 + \rho^2)/k}$, exactly; the
+    mean is $\rho$. For orthogonal vectors it is $1/\sqrt k$, so no error bound that is a multiple
+    of $|\langle x, y\rangle|$ can hold for them.
 
     >>> inner_product_std(0.0, 100), inner_product_std(1.0, 50)
     (0.1, 0.2)
@@ -225,9 +225,9 @@ def inner_product_std(rho: float, k: int) -> float:
 def sign_inner_product_std(rho: float, k: int) -> float:
     r"""Return the standard deviation of `sign_inner_products` for unit vectors.
 
-    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian
-    map of ``k`` rows; the mean is $\rho$. With all digits it is `inner_product_std`, which is
-    larger where $\rho^2 > \pi/4 - 1/2$.
+    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(\pi/2 - \rho^2)/k}$, exactly,
+    for a Gaussian map of ``k`` rows; the mean is $\rho$. With all digits it is `inner_product_std`,
+    which is larger where $\rho^2 > \pi/4 - 1/2$.
 
     >>> round(sign_inner_product_std(0.0, 100), 4), round(sign_inner_product_std(1.0, 100), 4)
     (0.1253, 0.0756)
@@ -244,7 +244,7 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     entries of $R$ are independent $N(0, 1/k)$, the mean is $\langle x_i, y_j\rangle$. Source:
     Zandieh, Daliri and Han (2024), arXiv:2406.03482.
 
-    >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2 times 1
+    >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2
     array([[6.2666]])
     """
     stored, asking = as_matrix(x, "x").astype(np.float64), as_matrix(y, "y").astype(np.float64)
@@ -360,7 +360,7 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     where $V$ has independent entries of mean zero, the error is about $\sqrt{n/k}$. ``p @ v`` must
     not be zero.
 
-    >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # the best case: p and v parallel, sqrt(2 / 8)
+    >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # best case: parallel, sqrt(2 / 8)
     0.5
     """
     left = as_matrix(p, "p").astype(np.float64)

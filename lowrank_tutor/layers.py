@@ -202,8 +202,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     Examples
     --------
     >>> import torch
-    >>> encoder = torch.nn.TransformerEncoder(
-    ...     LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128), 2, enable_nested_tensor=False)
+    >>> layer = LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128)
+    >>> encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
     >>> padding = torch.arange(300) >= torch.tensor([[300], [120]])
     >>> encoder(torch.randn(2, 300, 64), src_key_padding_mask=padding).shape
     torch.Size([2, 300, 64])

@@ -71,8 +71,10 @@ def linformer_attention(
 
     Parameters
     ----------
-    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
-        Queries, keys and values.
+    q : Tensor, shape (batch, heads, n_queries, d)
+        Queries.
+    k, v : Tensor, shapes (batch, heads, n_keys, d) and (batch, heads, n_keys, d_v)
+        Keys and values.
     e : Tensor, shape (k, n_keys)
         Mixes the keys; k is at most n_keys.
     f : Tensor, shape (k, n_keys), optional

@@ -107,7 +107,7 @@ def effective_rank(s: ArrayLike) -> Any:
     the eigenvalues or variances. Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO,
     606-610.
 
-    >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
+    >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # stable: 2, 1.25
     (2.0, 1.889882)
     """
     if getattr(s, "ndim", 1) > 1:

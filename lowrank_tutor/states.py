@@ -183,7 +183,8 @@ def delta_attention(
     Examples
     --------
     >>> import torch
-    >>> q, k, v = torch.nn.functional.normalize(torch.randn(3, 1, 2, 100, 8, dtype=torch.float64), dim=4)
+    >>> parts = torch.randn(3, 1, 2, 100, 8, dtype=torch.float64)
+    >>> q, k, v = torch.nn.functional.normalize(parts, dim=4)
     >>> beta = torch.full((1, 2, 100), 0.5, dtype=torch.float64)
     >>> chunks, steps = (delta_attention(q, k, v, beta, chunk=size) for size in (64, 1))
     >>> torch.allclose(chunks, steps)
@@ -402,8 +403,8 @@ def window_attention(
     --------
     >>> import torch
     >>> q, k, v = torch.randn(3, 1, 2, 64, 8, dtype=torch.float64)
-    >>> exact = window_attention(q, k, v, window=16, m=1)
-    >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
+    >>> exact = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    >>> torch.allclose(window_attention(q, k, v, window=16, m=1), exact)
     True
     """
     check_attention_inputs(q, k, v, token_mask)

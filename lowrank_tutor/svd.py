@@ -261,7 +261,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     of m rows they are ``np.sqrt(m * eigenvalues)``. Source: Gavish and Donoho (2014),
     doi:10.1109/TIT.2014.2323359.
 
-    >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
+    >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) sqrt(3) 0.5
     2.0
     """
     beta, unit = _noise_unit(s, m, n, noise)

@@ -23,7 +23,8 @@ SETUP = """# @title Set up: run this cell first
 import importlib.util
 
 if importlib.util.find_spec("lowrank_tutor") is None:
-    # Colab has what this needs; elsewhere write "lowrank-tutor[all] @ git+..." and leave out --no-deps.
+    # Colab has what this needs; elsewhere write "lowrank-tutor[all] @ git+..." and leave out \
+--no-deps.
     %pip install -q --no-deps "lowrank-tutor @ git+{repository}@{branch}"
     importlib.invalidate_caches()
     if importlib.util.find_spec("lowrank_tutor") is None:
@@ -47,7 +48,8 @@ def name_what_is_missing(shell, kind, error, trace, tb_offset=None):
 
 get_ipython().set_custom_exc((NameError,), name_what_is_missing)
 print(
-    f"lowrank_tutor {{lowrank_tutor.__version__}}, Python {{platform.python_version()}}, NumPy {{np.__version__}},",
+    f"lowrank_tutor {{lowrank_tutor.__version__}}, Python {{platform.python_version()}}, \
+NumPy {{np.__version__}},",
     {device},
 )"""
 AGAIN = (

@@ -175,7 +175,8 @@ def chapter(app, docname):
     picture = card(docname) if docname in CARDS else ""
     return (
         f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
-        f"<p>{SENTENCES[docname]} <small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
+        f"<p>{SENTENCES[docname]} "
+        f"<small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
     )
 
 

@@ -14,7 +14,8 @@ def join(blocks):
 
 def details(title, body):
     """Fold the body away; the blank lines make it Markdown again."""
-    return f"<details>\n<summary><b>{html.escape(title, quote=False)}</b></summary>\n\n{body}\n\n</details>"
+    title = html.escape(title, quote=False)
+    return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
 
 
 def hung(mark, body):

@@ -26,8 +26,9 @@ NEEDS = {
     10: ("attention-three", "masked-mixtures", "latent-score"),
 }
 RULE = (
-    "First comes what you missed, then what is due (a day after the first right answer, a week after the second, and a "
-    "month after any later one), and then what this chapter needs. What you answer stays in this browser "
+    "First comes what you missed, then what is due (a day after the first right answer, a week "
+    "after the second, and a month after any later one), and then what this chapter needs. "
+    "What you answer stays in this browser "
     '(<a href="guesses.html">see, export, or delete it</a>).'
 )
 

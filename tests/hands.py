@@ -10,9 +10,10 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from lowrank_tutor.kit.canvas import Instrument
 
-PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><title>An instrument</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:"></head>
-<body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
+PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8">
+<title>An instrument</title><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:"></head><body style="max-width:688px;margin:1rem auto">
+<main><h1>An instrument</h1>{blocks}</main></body></html>"""
 
 
 @pytest.fixture(scope="session")
@@ -209,5 +210,5 @@ def show(
 
 @pytest.fixture(scope="module")
 def hand(request: pytest.FixtureRequest, show: Callable[..., Hand]) -> Hand:
-    """Return the figure that a test file is about, ``FIGURE``, on a page that the whole file uses."""
+    """Return a test file's figure, ``FIGURE``, on a page that the whole file uses."""
     return show(request.module.FIGURE())

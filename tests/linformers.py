@@ -39,7 +39,7 @@ def rule_by_loops(row, real, rule=None):
 
 
 def by_loops(q, k, v, e, f=None, mask=None, rule=None):
-    """Compute equation 7 of the paper with the rules for padding, a number at a time, in float64."""
+    """Compute the paper's equation 7 with the rules for padding, number by number, in float64."""
     q, k, v, e, f = (array(x) for x in (q, k, v, e, e if f is None else f))
     out = np.zeros((*q.shape[:3], v.shape[3]))
     for b, h in np.ndindex(q.shape[:2]):

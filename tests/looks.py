@@ -36,7 +36,7 @@ def rendered(figure):
 
 
 def check_fit(panels):
-    """Type of 9 pixels on a phone, panels side by side on a wide page, and no word cut at an edge."""
+    """Type of 9 pixels on a phone, panels side by side on a wide page, no word cut off."""
     assert sum(figure.get_figwidth() for figure in panels) <= 7.2
     for figure in panels:
         width, pixels = figure.get_figwidth(), rendered(figure)

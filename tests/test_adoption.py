@@ -173,7 +173,7 @@ def convert():
 
 
 def rotated(x, base):
-    """Turn pair i of the vector at position t by the angle t base^(-i/pairs), as complex numbers."""
+    """Turn pair i of the vector at position t by t base^(-i/pairs), as complex numbers."""
     pairs = x.shape[3] // 2
     angles = torch.arange(x.shape[2])[:, None] * base ** (
         -torch.arange(pairs, dtype=torch.float64) / pairs
@@ -334,7 +334,7 @@ def a_writer(method="window=64, m=8", name="Llama", **more):
 @others_warn
 @pytest.mark.parametrize("method", ["window=64, m=1", "window=4, m=3"])
 def test_attention_plug_in(method):
-    """Twenty written tokens are those that the whole text gives; groups of one are exact attention."""
+    """Twenty written tokens are what the whole text gives; groups of one are exact."""
     exact, model = a_writer(method)
     text = torch.randint(1, 50, (2, 9))
     options = {
@@ -443,11 +443,13 @@ from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.kit.questions import check, register
 from lowrank_tutor.kit.sliders import explore
 
-register("ex-my-spring", "The period", 2.5, otherwise="Divide.", hints={5: "That is twice the period."})
+hints = {5: "That is twice the period."}
+register("ex-my-spring", "The period", 2.5, otherwise="Divide.", hints=hints)
 ```
 
 ```{code-cell}
-explore(lambda k: Figure(figsize=(1, 1)), alt="A spring of strength {k}.", name="spring", k=range(1, 4))
+draw = lambda k: Figure(figsize=(1, 1))
+explore(draw, alt="A spring of strength {k}.", name="spring", k=range(1, 4))
 ```
 
 ```{code-cell}
@@ -469,14 +471,15 @@ from sphinx.application import Sphinx
 source = sys.argv[1]
 for builder in ("html", "latex", "text"):
     strict = builder == "html"  # a second one warns that all is registered already
-    app = Sphinx(source, source, f"{source}/out/{builder}", f"{source}/out/doctrees", builder, warningiserror=strict)
+    out, doctrees = f"{source}/out/{builder}", f"{source}/out/doctrees"
+    app = Sphinx(source, source, out, doctrees, builder, warningiserror=strict)
     app.build()
     assert app.statuscode == 0
 """
 
 
 def own_folder(folder):
-    """Nothing of the machine's own settings: a home of its own, and the package of this checkout."""
+    """None of the machine's settings: a home of its own, and the package of this checkout."""
     home = {
         "HOME": str(folder),
         "JUPYTER_PLATFORM_DIRS": "1",
@@ -647,7 +650,7 @@ def test_failing_frame_is_named():
         explore(lambda k: Figure(), alt="x", k=[1, 2])
 
 
-AT = """() => [document.querySelector("output").textContent, document.querySelector("button").textContent]"""
+AT = """() => ["output", "button"].map((name) => document.querySelector(name).textContent)"""
 
 
 def test_play_button(browser):

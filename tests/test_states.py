@@ -1,4 +1,4 @@
-"""States, their chunks and blocks: numbers by hand, laws, and refusals; tests/contracts has loops."""
+"""States, chunks, and blocks: numbers by hand, laws, refusals; tests/contracts has loops."""
 
 import math
 

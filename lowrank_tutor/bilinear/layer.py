@@ -44,8 +44,10 @@ class ReducedRankAttention(nn.Module):
 
     >>> import torch
     >>> layer = ReducedRankAttention(query_dim=2, key_dim=2, k=1)
-    >>> _ = layer.load_state_dict({"u": torch.tensor([[2.0, 1.0]]), "v": torch.tensor([[1.0, -1.0]])})
-    >>> layer.scores(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [4.0, 3.0]]])).tolist()
+    >>> factors = {"u": torch.tensor([[2.0, 1.0]]), "v": torch.tensor([[1.0, -1.0]])}
+    >>> _ = layer.load_state_dict(factors)
+    >>> query, keys = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [4.0, 3.0]]])
+    >>> layer.scores(query, keys).tolist()
     [[[-4.0, 4.0]]]
     """
 

@@ -197,7 +197,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     d2) ``s.T @ s / n``, are not centered: a mean other than zero counts. They must be positive
     semidefinite, and symmetric to half the digits.
 
-    >>> u, v = factorize([[2, 0], [0, 1]], k=1, s_moment=[[1, 0], [0, 9]])  # the second coordinate of s is larger
+    >>> u, v = factorize([[2, 0], [0, 1]], k=1, s_moment=[[1, 0], [0, 9]])  # s_2 is larger
     >>> (u.T @ v).round(12)
     array([[0., 0.],
            [0., 1.]])

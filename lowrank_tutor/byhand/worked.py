@@ -11,8 +11,8 @@ import sympy
 FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
 # Shown in place of formulas on a page that would show their dollars.
 WITHOUT_FORMULAS = (
-    'For formulas in place of this text, this book needs `nb_render_markdown_format = "myst"`, and `"dollarmath"` in '
-    "`myst_enable_extensions`."
+    "For formulas in place of this text, this book needs "
+    '`nb_render_markdown_format = "myst"`, and `"dollarmath"` in `myst_enable_extensions`.'
 )
 # The terminal's form of every command used in a sentence.
 PLAIN = {r"^\top": "ᵀ", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
@@ -50,8 +50,8 @@ class Worked(NamedTuple):
        ⎡1  2⎤
        ⎢    ⎥
        ⎣3  6⎦
-    4. The matrix has 4 numbers, and the factors have 4, which saves nothing. One of the 4 is redundant, because
-       2u and v/2 give the same matrix: there are 3 degrees of freedom.
+    4. The matrix has 4 numbers, and the factors have 4, which saves nothing. One of the 4 is
+       redundant, because 2u and v/2 give the same matrix: there are 3 degrees of freedom.
        (4, 4, 3)
     """
 

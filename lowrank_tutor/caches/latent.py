@@ -49,7 +49,8 @@ class Latent(NamedTuple):
 def latent_attention(
     x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
     q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
-    causal: bool = ..., absorb: bool = ..., state: State | None = ..., return_state: Literal[False] = ...,
+    causal: bool = ..., absorb: bool = ..., state: State | None = ...,
+    return_state: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def latent_attention(
@@ -103,7 +104,8 @@ def latent_attention(
     >>> import torch
     >>> x, w_dkv = torch.randn(1, 5, 12), torch.randn(12, 3)
     >>> w_uk, w_uv, w_q = torch.randn(2, 3, 4), torch.randn(2, 3, 4), torch.randn(2, 12, 4)
-    >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
+    >>> weights = w_dkv, w_uk, w_uv, w_q
+    >>> short, long = (latent_attention(x, *weights, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
     """

@@ -76,8 +76,10 @@ class LoraLinear(nn.Module):
     >>> linear = torch.nn.Linear(64, 48)
     >>> layer = LoraLinear(linear, r=4)
     >>> x = torch.randn(2, 64)
-    >>> torch.equal(layer(x), linear(x)), sum(p.numel() for p in layer.parameters() if p.requires_grad)
-    (True, 448)
+    >>> torch.equal(layer(x), linear(x))
+    True
+    >>> sum(p.numel() for p in layer.parameters() if p.requires_grad)
+    448
     """
 
     a: nn.Parameter
@@ -256,7 +258,8 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     and `without_lora` switches them off.
 
     >>> import torch
-    >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
+    >>> layer = torch.nn.TransformerEncoderLayer(16, 4, 32)
+    >>> model = inject_lora(layer, ["out_proj", "linear2"], r=2)
     >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # 2 (16 + 16) and 2 (32 + 16)
     160
     >>> merge_lora(model).linear2

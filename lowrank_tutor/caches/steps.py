@@ -14,11 +14,12 @@ MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Approximate a gradient by rank r from a guess.
 
-    First $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$. The product $C F$ is $G$ projected onto the
-    columns of $C$, which are orthonormal; r is at most min(m, n). Repeated with the new F this is
-    subspace iteration. For a fixed G it tends to the best approximation, unless the guess has no
-    part in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and Jaggi (2019),
-    arXiv:1905.13727, which writes M, P and Q for $G$, $C$ and $F^\top$, as the code does.
+    First $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$. The product $C F$ is $G$
+    projected onto the columns of $C$, which are orthonormal; r is at most min(m, n). Repeated with
+    the new F this is subspace iteration. For a fixed G it tends to the best approximation, unless
+    the guess has no part in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and
+    Jaggi (2019), arXiv:1905.13727, which writes M, P and Q for $G$, $C$ and $F^\top$, as the code
+    does.
 
     From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step
     returned, come ``p`` (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.

@@ -491,9 +491,8 @@ def main() -> int:
             "budget_seconds": options.budget,
             "seconds_of_a_step": seconds,
         }
-        print(
-            f"written: {write('converted_encoder', meta, [compared(each, exact[each['n']]) for each in lines]).name}"
-        )
+        lines = [compared(each, exact[each["n"]]) for each in lines]
+        print(f"written: {write('converted_encoder', meta, lines).name}")
     return 0
 
 

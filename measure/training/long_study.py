@@ -352,9 +352,8 @@ def main() -> int:
     sizes, seeds, blocks = (SHORT, 1, 1) if options.short else (Sizes(), options.seeds, 15)
     if options.times:
         meta, rows = json.loads((DATA / "long_study.json").read_text(encoding="utf-8")).values()
-        print(
-            f"written: {write('long_study', meta | {'times': seconds_of_a_step(sizes, 'cpu', blocks)}, rows).name}"
-        )
+        meta = meta | {"times": seconds_of_a_step(sizes, "cpu", blocks)}
+        print(f"written: {write('long_study', meta, rows).name}")
         return 0
     packages = ["torch", *(name.replace("sklearn", "scikit-learn") for name in PACKAGES)]
     meta = provenance("python -m measure.training.long_study", packages)

@@ -120,7 +120,7 @@ class Runs:
     def carry_out(
         self, jobs: Sequence[Any], *shared: Any, say: Callable[[Any], str], processes: int
     ) -> list[Any]:
-        """Run ``job.run(*shared)`` for all not done, say how they ended, and return all in order."""
+        """Run ``job.run(*shared)`` for all not done, say how they ended, and return all."""
         with ProcessPoolExecutor(processes) as pool:
             runs = {pool.submit(job.run, *shared): job for job in jobs if job not in self.done}
             for ended in as_completed(runs):

@@ -26,18 +26,22 @@ EPUB = PDF.with_suffix(".epub")
 FONT = "stix-two-math.woff2"  # of letters and signs that formulas use; its license lies beside it
 XHTML = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE html>
-<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" lang="en" xml:lang="en">
+<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" \
+lang="en" xml:lang="en">
 <head><title>{title}</title><link rel="stylesheet" type="text/css" href="epub.css"/></head>
 <body>{body}</body></html>"""
 CONTAINER = """<?xml version="1.0" encoding="utf-8"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
-<rootfile full-path="content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
+<rootfile full-path="content.opf" media-type="application/oebps-package+xml"/></rootfiles>\
+</container>"""
 PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id" xml:lang="en">
 <metadata xmlns:dc="http://purl.org/dc/elements/1.1/">
-<dc:identifier id="id">{address}#{version}</dc:identifier><dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
+<dc:identifier id="id">{address}#{version}</dc:identifier><dc:title>{title}</dc:title>\
+<dc:creator>{author}</dc:creator>
 <dc:language>en</dc:language><dc:date>{day}</dc:date><dc:rights>{rights}</dc:rights>
-<dc:description>Version {version}</dc:description><meta property="dcterms:modified">{day}T00:00:00Z</meta>
+<dc:description>Version {version}</dc:description>\
+<meta property="dcterms:modified">{day}T00:00:00Z</meta>
 <meta property="schema:accessMode">textual</meta><meta property="schema:accessMode">visual</meta>
 <meta property="schema:accessibilityFeature">MathML</meta>
 <meta property="schema:accessibilityFeature">alternativeText</meta>

@@ -138,7 +138,7 @@ GOLDEN_SCORE = ([1, 2], [[2, 1]], [[1, -1]], [3, 4])
 
 
 def check_printed_product(step, letter):
-    """Check a step's result by its own numbers; return the matrix and the vector that it printed."""
+    """Check a step's result by its own numbers; return the matrix and the vector it printed."""
     first, *entries = ends(step.latex)
     matrix, vector = read_matrices(first)
     for row, line in enumerate(entries):

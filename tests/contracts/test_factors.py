@@ -105,7 +105,7 @@ def all_tables(kinds=KINDS, shapes=SHAPES):
 
 
 def positive_tables():
-    """Yield non-negative tables, and each rank; a product of non-negative factors keeps its rank."""
+    """Yield non-negative tables and each rank; a product of such factors keeps its rank."""
     for kind, table, k in all_tables():
         r = (min(table.shape) + 1) // 2
         low = np.abs(table[:, :r]) @ np.abs(table[:r])
@@ -343,7 +343,7 @@ def sparse_is_dense():
     border="a block holds one row, some rows, or all; rows with one rating or many",
 )
 def blocks_change_nothing():
-    """How many rows are solved together, and the order and unit of the rows, change only rounding."""
+    """How many rows are solved together, their order, and their unit change only rounding."""
     x, known = (
         table_of("flat", 60, 9),
         fresh(1).random((60, 9)) < np.linspace(0.05, 1, 60)[:, np.newaxis],
@@ -449,7 +449,7 @@ def ignores_order_units_and_constants():
 
 @promise("lda", border="float32 far from zero; new points near zero")
 def classifies_far_from_zero():
-    """The offset of float32 points changes no coordinate and no class, and a new point may be tiny."""
+    """The offset of float32 points changes no coordinate or class; a new point may be tiny."""
     labels = np.arange(4000) % 2
     for offset, spread in ((0, 1), (300, 0.1), (1e6, 0.3), (1e6, 0.1)):
         x = (table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]).astype(
@@ -591,7 +591,7 @@ def distortions(x, r):
     border="128 points to a block; pairs nearer than a tenth of their lengths; 2 points",
 )
 def distortion_by_differences():
-    """Each pair is what its difference gives, in float64 whatever comes, at every number of points."""
+    """Each pair is what its difference gives, always in float64, at every number of points."""
     for n in (2, 3, 127, 128, 129, 130, 255, 256, 257):
         for d, k in ((1, 1), (3, 2)):
             r = table_of("flat", k, d, seed=1)
@@ -791,7 +791,7 @@ def descent_nears_the_best():
     border="m below or above n; fewer than two rows or columns; any unit",
 )
 def report_is_the_spectrum():
-    """The stable rank and the ranks kept are those of the singular values, in every unit and type."""
+    """The stable rank and the ranks kept are the singular values', in every unit and type."""
     for kind, (m, n) in itertools.product(KINDS, SHAPES):
         a = table_of(kind, m, n)
         for power, dtype in (

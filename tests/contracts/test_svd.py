@@ -238,7 +238,7 @@ def test_new_points_may_be_tiny():
 
 
 def reduced(a):
-    """Row-reduce a matrix of integers exactly, and return the pivot columns and the nonzero rows."""
+    """Row-reduce a matrix of integers exactly; return the pivot columns and nonzero rows."""
     rows, pivots = [[Fraction(int(x)) for x in row] for row in a], []
     for j in range(len(rows[0])):
         r = len(pivots)

@@ -57,7 +57,7 @@ def test_random_states(hand):
 
 
 def test_red_alone(hand):
-    """A window of its own for the word that is asked for is enough; and no border beside it may go."""
+    """A window of its own for the wanted word is enough, and no border beside it may go."""
     assert hand.set(borders=[0, 3, 4])["right"] > 0.99
     assert hand.set(borders=[0, 8, 15])["right"] < 0.2
     for border in (2, 3, 4, 5):

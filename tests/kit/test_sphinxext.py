@@ -37,7 +37,8 @@ from lowrank_tutor.kit.sliders import explore
 with open(Path.home() / "runs", "a") as runs:
     runs.write("x")
 
-explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"third": k / 3}, alt="White {k}.", name="white", k=range(2))
+explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"third": k / 3},
+        alt="White {k}.", name="white", k=range(2))
 ```
 """
 
@@ -61,7 +62,7 @@ sys.exit(app.statuscode)
 
 
 def build(folder, fingerprint):
-    """Run ``sphinx-build . public``: the output, and what lies beside it, stand among the sources."""
+    """Run ``sphinx-build . public``, with the output and its neighbors among the sources."""
     args = [sys.executable, "-c", BUILD, folder, folder / "public", fingerprint]
     env = {
         **os.environ,

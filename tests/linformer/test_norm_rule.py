@@ -59,7 +59,7 @@ def test_half_a_window_counts_half(rule, size):
 
 
 def test_the_smaller_share_counts():
-    """By sums, E has the shares 1/4 and 1, and F by squares 1 and 1/2: the weights are 1/4 and 1/2."""
+    """By sums E has the shares 1/4 and 1, by squares F 1 and 1/2: weights 1/4 and 1/2."""
     e = torch.tensor([[1.0, 0, 3], [0, 1, 0]], dtype=torch.float64)
     f = torch.tensor([[-1.0, 0, 0], [0, 1, -1]], dtype=torch.float64)
     q, k = torch.zeros(1, 1, 1, 1, dtype=torch.float64), tensors((1, 1, 3, 1))[0]

@@ -146,7 +146,7 @@ def test_record_adds_up():
 
 @pytest.mark.parametrize("task", ["passage", "order"])
 def test_record_separates_kinds(task):
-    """Exact attention finds the passage, and without attention nothing does better than guessing."""
+    """Exact attention finds the passage; without attention nothing beats guessing."""
     scores = {
         each["kind"]: (each["mean"], each["standard_error"])
         for each in META["results"]

@@ -71,8 +71,8 @@ x
 WORKS = """
 @article{ey, author={C. Eckart and G. Young}, title={T}, journal={J}, year={1936}, doi={10.1/(a)}}
 @article{jl, author={W. Johnson}, title={T}, journal={J}, year={1984}}
-@article{four, author={A. A and B. B and C. C and D. D}, title={T}, journal={J}, year={2020}, eprint={1.2},
-         archiveprefix={arXiv}}
+@article{four, author={A. A and B. B and C. C and D. D}, title={T}, journal={J}, year={2020},
+         eprint={1.2}, archiveprefix={arXiv}}
 """
 
 INLINE = {
@@ -418,8 +418,9 @@ def test_rest_is_refused(name, refusals):
 
 
 READ = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-MARKS = r"""a b 1 (a) ␣ ¶ \ \¶a ` ``a` * *a* ** _ _a_ __a__ a_b $ $a$ ! <b> </b> <!--␣a␣--> <a@b.org> a␣<␣b &amp; &#42;
-&␣a [a] [a](b) ![a](b) [a]:␣b ~~a~~ #␣a ###␣a #######␣a >␣a -␣a - -- +␣a *␣a 1.␣a 12)␣a 1.5 a¶=== a¶--- *** -␣-␣- ```¶a
+MARKS = r"""a b 1 (a) ␣ ¶ \ \¶a ` ``a` * *a* ** _ _a_ __a__ a_b $ $a$ ! <b> </b> <!--␣a␣-->
+<a@b.org> a␣<␣b &amp; &#42; &␣a [a] [a](b) ![a](b) [a]:␣b ~~a~~ #␣a ###␣a #######␣a >␣a -␣a - --
++␣a *␣a 1.␣a 12)␣a 1.5 a¶=== a¶--- *** -␣-␣- ```¶a
 ~~~¶a |␣a␣|¶|---| a␣|␣b¶---␣|␣--- |¶:- a:¶:-:| | : = # ."""
 PIECES = [piece.replace("␣", " ").replace("¶", "\n") for piece in MARKS.split()]
 

@@ -104,7 +104,7 @@ def test_code_matches_jupytext(path):
     ]
 
 
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # the rules
 
 
@@ -114,14 +114,17 @@ FORBIDDEN = {
     r"^\([\w-]+\)=\s*$": "a label of MyST",
     r"\|(repository|branch)\|": "a word that only the site replaces",
     r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
-    r"attachment:|<img(?![^>]* src=\"data:)|!\[[^\]]*\]\((?!https://)": "a picture that a fresh runtime lacks",
+    r"attachment:|<img(?![^>]* src=\"data:)|!\[[^\]]*\]\((?!https://)": "a picture that Colab lacks",
     r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
     r"^>[^$]*(\$\$[^$]*\$\$[^$]*)*\$\$[^$]*$": "a formula that spans the lines of a quotation",
     r"\]\((?!https://)": "a link that leads nowhere from Colab",
 }
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 # What ipywidgets 7.7 or a notebook lacks, and a second installation.
-LACKING = r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b|\bpip\b.*\binstall\b"
+LACKING = (
+    r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|"
+    r"\bglue\b|\bmyst_nb\b|\bpip\b.*\binstall\b"
+)
 
 
 def prose(nb: dict[str, Any]) -> list[str]:
@@ -184,7 +187,7 @@ def test_links_lead_somewhere(path, book, site):
 
 @pytest.fixture(scope="session")
 def wheel_folder(tmp_path_factory) -> Path:
-    """The package as strangers get it: built from a clean copy, installed without its dependencies."""
+    """The package as strangers get it: built from a clean copy, without its dependencies."""
     clean, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         if (ROOT / name).exists():

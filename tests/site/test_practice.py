@@ -69,7 +69,7 @@ def test_hints_differ_then_show(browser):
 
 @pytest.mark.parametrize("settings", [{}, PHONE], ids=["wide", "phone"])
 def test_fading(visit, settings):
-    """A right answer leaves more to the reader, by keys alone; a missed one gives more steps again."""
+    """A right answer leaves more to the reader, by keys alone; a miss gives more steps again."""
     page = visit(SVD, **settings)
     form = opened(page, "svd-2x2")
     for level in (1, 2, 3):

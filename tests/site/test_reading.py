@@ -85,7 +85,8 @@ def test_answer_fields(readers, path):
         question = QUESTIONS[form.get_attribute("data-name")]
         told = form.evaluate(
             """(form) => [...form.querySelectorAll("input")].map((input) => {
-              const rule = document.getElementById(input.getAttribute("aria-describedby").split(" ")[0]);
+              const [id] = input.getAttribute("aria-describedby").split(" ");
+              const rule = document.getElementById(id);
               return [input.labels[0].textContent.trim(), rule.textContent,
                 rule === input.nextElementSibling];
             })"""
@@ -156,7 +157,8 @@ MARKED = """
   figures: [...document.querySelectorAll("figure")].map((figure) => figure.offsetHeight),
   words: [...new Set([...document.querySelectorAll(".highlighted")]
     .map((mark) => mark.textContent.toLowerCase()))],
-  inside: document.querySelectorAll(":is(style, script, svg, figure) .highlighted, svg rect.highlighted").length,
+  inside: document.querySelectorAll(
+    ":is(style, script, svg, figure) .highlighted, svg rect.highlighted").length,
 })
 """
 

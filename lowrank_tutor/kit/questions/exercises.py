@@ -84,7 +84,8 @@ def register(
     Examples
     --------
     >>> from lowrank_tutor.kit.questions import check
-    >>> register("ex-my-flux", "The flux", 2.5, otherwise="Use Fourier's law.", hints={25: "Was it per centimeter?"})
+    >>> hints = {25: "Was it per centimeter?"}
+    >>> register("ex-my-flux", "The flux", 2.5, otherwise="Use Fourier's law.", hints=hints)
     >>> check("ex-my-flux", 25)
     ○ Not yet. Was it per centimeter?
     >>> check("ex-my-flux", 2.5)

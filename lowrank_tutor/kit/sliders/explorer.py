@@ -199,8 +199,9 @@ class Explorer:
             note = f'<p class="explorer-note explorer-asleep">{ASLEEP}</p>'
         return (
             f'{style(STYLES)}<figure class="explorer" '
-            f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
-            f"<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(self.caption)}</figure>"
+            f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">'
+            f"{panels_html(frame, sources)}<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}"
+            f"{caption_html(self.caption)}</figure>"
         )
 
     def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, Any]:

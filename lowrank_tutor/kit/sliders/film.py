@@ -201,7 +201,8 @@ def fill_block(
     }
     controls = "".join(control_html(explorer, name) for name in explorer.sliders)
     standing = f"""<div class="explorer-sliders">{controls}</div>
-<noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(explorer.start))}.</p></noscript>
+<noscript><p>The sliders need JavaScript. Shown here: \
+{html.escape(words.place(explorer.start))}.</p></noscript>
 {panels_html(first, urls)}
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>

@@ -79,12 +79,13 @@ def explore(
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> explore(lambda k: Figure(), lambda k: {"double": 2 * k}, alt="Twice {k} is {double}.", name="twice", k=range(4))
+    >>> draw, readout = lambda k: Figure(), lambda k: {"double": 2 * k}
+    >>> explore(draw, readout, alt="Twice {k} is {double}.", name="twice", k=range(4))
     <Explorer twice (k: 4 positions)>
     """
     if not isinstance(alt, str) or not alt.strip():
         raise ValueError(
-            f"""alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}"""
+            f'alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}'
         )
     values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
     if not values:
