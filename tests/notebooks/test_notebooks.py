@@ -114,7 +114,7 @@ FORBIDDEN = {
     r"^\([\w-]+\)=\s*$": "a label of MyST",
     r"\|(repository|branch)\|": "a word that only the site replaces",
     r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
-    r"attachment:|<img(?![^>]* src=\"data:)|!\[[^\]]*\]\((?!https://)": "a picture that Colab lacks",
+    r"attachment:|<img(?![^>]* src=\"data:)|!\[[^\]]*\]\((?!https://)": "a picture Colab lacks",
     r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
     r"^>[^$]*(\$\$[^$]*\$\$[^$]*)*\$\$[^$]*$": "a formula that spans the lines of a quotation",
     r"\]\((?!https://)": "a link that leads nowhere from Colab",
