@@ -70,7 +70,7 @@ def colab(session):
 def sphinx(session):
     """Build the site with the newest Sphinx and without Jupyter Book.
 
-    The latter writes its settings into conf.py.
+    Jupyter Book writes its settings into conf.py.
     """
     session.run(
         "pipx",

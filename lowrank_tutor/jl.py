@@ -353,10 +353,10 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     r"""Return the expected error of ``p`` (m, n) times ``v`` (n, d) through ``k`` directions.
 
-    It is relative, and the directions are random. The two may be attention weights and values, or
-    any other matrices. The result is exactly the square root of $\mathbb{E}\|P R^\top R V - P
-    V\|_F^2 / \|P V\|_F^2$, which is $\sqrt{(1 + \kappa^2) / k}$ with $\kappa = \|P\|_F\|V\|_F /
-    \|PV\|_F$, and at best $\sqrt{2/k}$. Above 1, zeros in place of the product would be better:
+    It is relative, and the directions are random. ``p`` and ``v`` may be attention weights and
+    values, or any other matrices. The result is exactly the square root of $\mathbb{E}\|P R^\top R
+    V - P V\|_F^2 / \|P V\|_F^2$, which is $\sqrt{(1 + \kappa^2) / k}$ with $\kappa = \|P\|_F\|V\|_F
+    / \|PV\|_F$, and at best $\sqrt{2/k}$. Above 1, zeros in place of the product would be better:
     where $V$ has independent entries of mean zero, the error is about $\sqrt{n/k}$. ``p @ v`` must
     not be zero.
 

@@ -124,8 +124,8 @@ def gpu_floor(
 def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
     """Return the least number of tokens from which Linformer's floor is the lower one.
 
-    The other floor is that of exact attention; only numbers above k are tried. With fewer tokens,
-    mixing and reading E cost more than they save.
+    The other floor is that of exact attention, and the number is above k. With fewer tokens, mixing
+    and reading E cost more than they save.
 
     >>> gpu_crossover(256, 64, 8, "T4")
     624
@@ -161,8 +161,8 @@ def half_type(device: torch.device | str) -> torch.dtype:
 def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
     """Ask PyTorch which fused kernels, "flash" or "efficient", take these tensors.
 
-    They are (batch, heads, n, d), on their GPU. Without any, the weights are written out. On a CPU,
-    which has kernels of its own, the answer is empty.
+    The tensors are (batch, heads, n, d), on a GPU. Without any, the weights are written out. On a
+    CPU, which has kernels of its own, the answer is empty.
     """
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":

@@ -72,7 +72,7 @@ def interleaved(
 ) -> dict[str, Timing]:
     """Run all methods in turn, ``repeats`` times, in a new order each round.
 
-    One round that does not count comes first. So a slow minute of the machine meets all of them.
+    So a slow minute of the machine meets all of them. One round that does not count comes first.
     ``judge`` looks at each result outside the timed part. A method that raises is not run again.
     One that would spend more than ``limit`` seconds, by its time in the first round, gets fewer
     runs, but not fewer than ``least``; they are spread over the rounds.

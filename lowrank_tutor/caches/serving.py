@@ -22,8 +22,8 @@ MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
 class PublishedCache(NamedTuple):
     """What a published model keeps: ``growing`` numbers for each token, and ``fixed`` ones.
 
-    The latter are those of windows and states. ``keeps`` says what that is, ``source`` where the
-    configuration was read, ``checked`` on which day, and ``model`` is what `serve` takes.
+    The latter are those of windows and states. ``keeps`` says in words what is kept, ``source``
+    where the configuration was read, ``checked`` on which day, and ``model`` is what `serve` takes.
     """
 
     growing: int

@@ -97,7 +97,7 @@ def window(count: int) -> Cut:
 def means(count: int) -> Cut:
     """Let each word see itself and what stands before it, as means of ``count`` groups.
 
-    Groups are of neighbors. A group has the mean key and the mean value of its words, and votes as
+    Each group holds neighbors. It has the mean key and the mean value of its words, and votes as
     often as it has words: chapter 7's averages, made causal. Groups are as equal as they can be;
     where there are no more words than groups, nothing is averaged.
     """

@@ -1,4 +1,6 @@
-"""Train small encoders on long inputs, one with each kind of attention, equally long.
+"""Train small encoders on long inputs, one with each kind of attention.
+
+All are trained for the same number of steps.
 
 Two tasks, both made from the source files of Python packages that the book's own requirements
 install. In a text of 512 bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of

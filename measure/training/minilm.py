@@ -51,7 +51,7 @@ class Encoder(NamedTuple):
 def load(path: Path | None) -> Encoder:
     """Read the model in float64 from a wheel, a folder or the installed package.
 
-    The last is used without a path.
+    Without a path the installed package is read.
     """
     if path is None:
         package = importlib.util.find_spec(PACKAGE)

@@ -1,6 +1,6 @@
 """Count the storyteller's right answers under each cut that the book's figure offers.
 
-It is asked in 200 short stories. It takes about a minute of one core. The file is
+The questions are those of 200 short stories. Counting takes about a minute of one core. The file is
 ``lowrank_tutor/data/storyteller_cuts.json``.
 """
 
