@@ -1,4 +1,4 @@
-"""What is done rarely: ``pipx run nox -s newest``, and the names of the other sessions after ``-s``."""
+"""What is done rarely: ``pipx run nox -s newest``, or another session after ``-s``."""
 
 import os
 import re
@@ -54,7 +54,10 @@ def lowest(session):
 
 @nox.session(venv_backend="none")
 def colab(session):
-    """Run the notebooks inside Colab's own image (see .github/workflows/colab.yml): its Python, its versions."""
+    """Run the notebooks inside Colab's own image, with its Python and its versions.
+
+    See .github/workflows/colab.yml.
+    """
     session.run("python3", "-m", "pip", "install", "--quiet", "--no-deps", ".")
     folder = Path(session.create_tmp())
     for notebook in sorted(Path("book").resolve().glob("*.ipynb")):
@@ -65,7 +68,10 @@ def colab(session):
 
 @nox.session
 def sphinx(session):
-    """Build the site with the newest Sphinx and without Jupyter Book, which writes its settings into conf.py."""
+    """Build the site with the newest Sphinx and without Jupyter Book.
+
+    Jupyter Book writes its settings into conf.py.
+    """
     session.run(
         "pipx",
         "run",

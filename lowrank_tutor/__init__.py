@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what __getattr__ does, for editors
     from lowrank_tutor import (  # noqa: F401, I001 (in the order of the book)
-        rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer, layers,
-        roofline, caches, states, storyteller, sentence, byhand, figures, answers, practice, kit,
+        rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer,
+        layers, roofline, caches, states, storyteller, sentence, byhand, figures, answers,
+        practice, kit,
     )  # fmt: skip
 
 __all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
@@ -28,7 +29,10 @@ ASIDE = ("byhand", "figures", "answers", "kit", "practice")
 
 
 def _names_in(module: str) -> list[str]:
-    """Read the public names of a module from its source: importing all of them would load PyTorch."""
+    """Read the public names of a module from its source.
+
+    Importing all of them would load PyTorch.
+    """
     here = files(__name__)
     path = (
         here / f"{module}.py"

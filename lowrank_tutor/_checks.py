@@ -1,4 +1,4 @@
-"""Check the arguments of public functions, so that every module refuses the same things in the same words.
+"""Check the arguments of public functions, so that all modules refuse in the same words.
 
 Messages read "*argument* must be *rule*, got *value*", where ``name`` is the argument. A wrong type
 is a ``TypeError``, a wrong value a ``ValueError``. Past these checks the formulas are those of the
@@ -30,7 +30,10 @@ LARGEST = (
 
 
 def _show(value: object) -> str:
-    """Name a refused value on one line: the dtype of an array or a table, the (shortened) text of anything else."""
+    """Name a refused value on one line.
+
+    For an array or a table this is its dtype, for anything else its text, shortened.
+    """
     try:
         is_array = hasattr(value, "__array__") and not isinstance(value, np.generic)
         return f"dtype {np.asarray(value).dtype}" if is_array else reprlib.repr(value)
@@ -86,7 +89,10 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
 
 
 def is_short_float(dtype: np.dtype[Any]) -> bool:
-    """Recognize float16 and float32, in either byte order: files such as FITS hold big-endian numbers."""
+    """Recognize float16 and float32, in either byte order.
+
+    Files such as FITS hold big-endian numbers.
+    """
     return dtype.kind == "f" and dtype.itemsize <= 4
 
 
@@ -96,7 +102,10 @@ def _precision(dtype: np.dtype[Any]) -> type[np.floating]:
 
 
 def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
-    """Convert real numbers to a float array: float32 stays, float16 becomes float32, everything else float64."""
+    """Convert real numbers to a float array.
+
+    float32 stays, float16 becomes float32, everything else float64.
+    """
     array = as_array(value, name, "a rectangular array of real numbers", advice)
     table = array.dtype.kind == "O" and hasattr(value, "select_dtypes")
     if (
@@ -113,7 +122,10 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
         }
         way = ways.get(array.dtype.kind, "")
         if hasattr(value, "select_dtypes"):
-            way = ": .astype(float) reads NA and numbers in words, .select_dtypes(['number', 'bool']) drops other words"
+            way = (
+                ": .astype(float) reads NA and numbers in words, .select_dtypes(['number', "
+                "'bool']) drops other words"
+            )
         raise TypeError(f"{name} must be an array of real numbers, got {_show(value)}{way}")
     with np.errstate(
         over="ignore"
@@ -122,7 +134,10 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
 
 
 def _check_entries(array: FloatArray, name: str) -> None:
-    """Refuse an array that is empty, holds NaN or infinity, or whose largest entry is beyond `SIZES`; zeros pass."""
+    """Refuse an array that is empty or holds NaN, infinity, or an entry beyond `SIZES`.
+
+    Zeros pass.
+    """
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
@@ -163,12 +178,15 @@ def _as_finite(
 
 
 def as_matrix(value: ArrayLike, name: str, advice: str = "") -> FloatArray:
-    """Return a finite, non-empty matrix of float32 or float64; it may share memory with ``value``."""
+    """Return a finite, non-empty matrix of float32 or float64.
+
+    It may share memory with ``value``.
+    """
     return _as_finite(value, name, "a matrix (two axes)", (2,), advice)
 
 
 def as_matrices(value: ArrayLike, name: str, dtype: Any = None, advice: str = "") -> FloatArray:
-    """Return one matrix or a stack of them, (..., m, n), of which each is checked as `as_matrix` does.
+    """Return one matrix or a stack (..., m, n), each matrix checked as `as_matrix` does.
 
     What is computed in float64 anyway names that ``dtype``, so that only the bounds of float64
     hold.
@@ -192,7 +210,10 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
 
 
 def as_vectors(value: ArrayLike, name: str) -> FloatArray:
-    """Return one finite vector or many, along the last axis, of float32 or float64; otherwise like `as_matrix`."""
+    """Return one finite vector or many, along the last axis, of float32 or float64.
+
+    Otherwise it is like `as_matrix`.
+    """
     return _as_finite(
         value, name, "a vector or an array of vectors (at least one axis)", range(1, 99)
     )
@@ -214,7 +235,10 @@ def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def names_of(table: Any, fitted: list[Any] | None = None, name: str = "x") -> list[Any] | None:
-    """Return the names of a table's columns, unless they only count them, and refuse others than those ``fitted``."""
+    """Return the names of a table's columns, unless they only count them.
+
+    Other names than those ``fitted`` are refused.
+    """
     names = list(getattr(table, "columns", ()))
     if names == list(range(len(names))):
         return None
@@ -227,7 +251,7 @@ def names_of(table: Any, fitted: list[Any] | None = None, name: str = "x") -> li
 def as_new_rows(
     value: ArrayLike, name: str, width: int, names: list[Any] | None = None
 ) -> tuple[FloatArray, Any]:
-    """Return rows for what was fitted to as many columns, of these names, in float64, and the type they came in."""
+    """Return rows in float64 for what was fitted to these columns, and the type they came in."""
     original = as_float_array(value, name)
     rows = as_matrix(original.astype(np.float64), name)
     if rows.shape[1] != width:
@@ -237,7 +261,7 @@ def as_new_rows(
 
 
 class Operator:
-    """A linear operator whose products are checked: they must be real and finite, and of the right shape."""
+    """A linear operator whose products must be real, finite, and of the right shape."""
 
     def __init__(self, operator: Any, name: str, dtype: Any, turned: bool = False) -> None:
         self.shape = tuple(map(int, operator.shape[::-1] if turned else operator.shape))
@@ -280,7 +304,7 @@ class Operator:
 
 
 def as_factor(value: Any, name: str) -> Factor:
-    """Return a dense matrix, a sparse one (CSR) that obeys the rules of `as_matrix`, or an `Operator`."""
+    """Return a dense matrix, a sparse one (CSR) that `as_matrix` would take, or an `Operator`."""
     if not (is_sparse(value) or is_operator(value)):
         return as_matrix(value, name)
     noun, of = ("a matrix", "of") if is_sparse(value) else ("an operator", "on")
@@ -300,7 +324,10 @@ def as_factor(value: Any, name: str) -> Factor:
 def check_integer(
     value: object, name: str, low: int, high: int | None = None, high_name: str = ""
 ) -> int:
-    """Return an integer from ``low`` to ``high``, which messages call ``high_name``; refuse a bool, and a float."""
+    """Return an integer from ``low`` to ``high``, called ``high_name`` in messages.
+
+    A bool or a float is refused.
+    """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
@@ -316,7 +343,10 @@ def check_integer(
 
 
 def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
-    """Return an integer from ``low`` to below ``2**bits``: beyond that nothing fits into memory, or ever ends."""
+    """Return an integer from ``low`` to below ``2**bits``.
+
+    Beyond that nothing fits into memory, or ever ends.
+    """
     number = check_integer(value, name, low)
     if number >= 2**bits:
         raise ValueError(f"{name} must be below 2**{bits}, got {number}")
@@ -329,7 +359,10 @@ def check_rank(k: object, shape: tuple[int, ...], name: str = "k") -> int:
 
 
 def check_real(value: object, name: str, rule: str, low: float, high: float = math.inf) -> float:
-    """Return a real number with ``low <= value < high`` as a float; ``rule`` says so in words. A bool is refused."""
+    """Return a real number with ``low <= value < high`` as a float; ``rule`` says so in words.
+
+    A bool is refused.
+    """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
     try:
@@ -359,11 +392,15 @@ def check_bool(value: object, name: str) -> bool:
 
 
 def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
-    """Return the generator itself, one made from a seed as ``numpy.random.default_rng`` does, or for None a new one."""
+    """Return the generator itself, or make one from a seed or None.
+
+    A seed works as in ``numpy.random.default_rng``.
+    """
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     if isinstance(rng, NO_NUMBERS) or not isinstance(rng, numbers.Integral):
         raise TypeError(
-            f"{name} must be a numpy.random.Generator, a seed (an integer) or None, got {_show(rng)}"
+            f"{name} must be a numpy.random.Generator, a seed (an integer) or None, "
+            f"got {_show(rng)}"
         )
     return np.random.default_rng(check_integer(rng, name, 0))

@@ -1,4 +1,4 @@
-"""Run the loop that `nmf` and `factorize_ratings` share: improve both factors in turn until little is left to gain."""
+"""Run the loop of `nmf` and `factorize_ratings`: improve both factors in turn."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,7 @@
-"""The published peaks of graphics cards, in numbers that need no PyTorch; `lowrank_tutor.roofline` says how."""
+"""The published peaks of graphics cards, in numbers that need no PyTorch.
+
+`lowrank_tutor.roofline` explains them.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,8 +34,9 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             320e9,
             16e9,
             (7, 5),
-            "T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s,"
-            " but 256 bits of memory at 10 Gbit/s give 320; the larger stands here, so no program beats the floor",
+            "T4 datasheet (t4-tensor-core-datasheet-951643): FP16/FP32. It says 300 GB/s, but 256 "
+            "bits of memory at 10 Gbit/s give 320; the larger stands here, "
+            "so no program beats the floor",
         ),
         "V100": Gpu(
             125e12,
@@ -76,7 +80,8 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             1008e9,
             24e9,
             (8, 9),
-            "Ada GPU architecture (nvidia-ada-gpu-architecture): FP16 summed in FP32; in FP16 twice that",
+            "Ada GPU architecture (nvidia-ada-gpu-architecture): FP16 summed in FP32; "
+            "in FP16 twice that",
             330.3e12,
         ),
         "H100": Gpu(
@@ -84,7 +89,8 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             3350e9,
             80e9,
             (9, 0),
-            "H100 datasheet (nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, the rate with sparsity",
+            "H100 datasheet (nvidia-tensor-core-gpu-datasheet): SXM, half of 1,979, "
+            "the rate with sparsity",
             1979e12,
         ),
         "H200": Gpu(
@@ -100,8 +106,8 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             1792e9,
             32e9,
             (12, 0),
-            "RTX Blackwell GPU architecture (nvidia-rtx-blackwell-gpu-"
-            "architecture): FP16 summed in FP32. The 838 often quoted are summed in FP16, with sparsity",
+            "RTX Blackwell GPU architecture (nvidia-rtx-blackwell-gpu-architecture): "
+            "FP16 summed in FP32. The 838 often quoted are summed in FP16, with sparsity",
             419e12,
             1676e12,
         ),
@@ -110,8 +116,8 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             1792e9,
             96e9,
             (12, 0),
-            "RTX PRO 6000 Blackwell Workstation Edition datasheet: FP16"
-            " summed in FP32, half of 1,008, the rate with sparsity; its Max-Q edition has lower peaks",
+            "RTX PRO 6000 Blackwell Workstation Edition datasheet: FP16 summed in FP32, "
+            "half of 1,008, the rate with sparsity; its Max-Q edition has lower peaks",
             1007.6e12,
             2015.2e12,
         ),
@@ -120,8 +126,8 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             7700e9,
             180e9,
             (10, 0),
-            "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others"
-            " say 8,000 GB/s, but 8 Gbit/s for each of the 7,680 bits that its driver reports make 7,680 GB/s",
+            "HGX B200 datasheet: half of 4,500, the rate with sparsity. Others say 8,000 GB/s, "
+            "but 8 Gbit/s for each of the 7,680 bits that its driver reports make 7,680 GB/s",
             4500e12,
             9000e12,
         ),
@@ -149,8 +155,8 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
             8192e9,
             288e9,
             (9, 5),
-            "AMD Instinct MI355X datasheet: half of 5,033, the rate with"
-            " sparsity. It says 8 TB/s; 8,192 bits at 8 Gbit/s make 8,192 GB/s. PyTorch reports (9, 5)",
+            "AMD Instinct MI355X datasheet: half of 5,033, the rate with sparsity. It says 8 TB/s; "
+            "8,192 bits at 8 Gbit/s make 8,192 GB/s. PyTorch reports (9, 5)",
             5033e12,
             10066e12,
         ),

@@ -30,7 +30,7 @@ def needed(by: str) -> Iterator[None]:
 
 
 def on_demand(module: str, *parts: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` that take names of a package's ``__all__`` from its parts."""
+    """Return a package's ``__getattr__`` and ``__dir__``, which load names from its parts."""
     members = vars(sys.modules[module])
 
     def fetch(name: str) -> Any:

@@ -22,9 +22,10 @@ RowSums: TypeAlias = tuple[
 
 
 def row_sums(matrix: Tensor, real: Tensor, rule: str | None) -> RowSums:
-    r"""Add up $|E_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
+    r"""Add up $|E_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,).
 
-    The tokens of the mask (batch, n) have the first n columns; all other columns are hidden.
+    Also say where p is 1, (k,). The tokens of the mask (batch, n) have the first n columns; all
+    other columns are hidden.
     """
     with without_autocast(matrix.device):
         rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
@@ -40,7 +41,7 @@ def row_sums(matrix: Tensor, real: Tensor, rule: str | None) -> RowSums:
 
 
 def padding_rule(sums: list[RowSums]) -> tuple[list[Tensor], Tensor]:
-    r"""Return $\omega_j^{-1/p}$ for each matrix, (batch, k, 1), and $\ln \omega_j$ for the logits, (batch, 1, 1, k).
+    r"""Return $\omega_j^{-1/p}$, (batch, k, 1), and $\ln \omega_j$ for logits, (batch, 1, 1, k).
 
     A row without a share has the scale 0 and the logit -inf. Where no row has one, all logits are
     0: the mixtures are zeros by then, and an average of zeros is zero, not NaN.

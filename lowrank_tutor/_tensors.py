@@ -32,7 +32,8 @@ def check_plain(name: str, value: object, way: str = "") -> torch.Tensor:
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}{way}")
     if value.is_nested:
         raise TypeError(
-            f"{name} must be a plain tensor, got a nested one: pad it, and mark what is real by a mask"
+            f"{name} must be a plain tensor, "
+            "got a nested one: pad it, and mark what is real by a mask"
         )
     if value.layout != torch.strided:
         raise TypeError(
@@ -44,13 +45,17 @@ def check_plain(name: str, value: object, way: str = "") -> torch.Tensor:
 def check_tensor(
     name: str, value: object, axes: tuple[str | int, ...], way: str = ""
 ) -> torch.Tensor:
-    """Return ``value`` if it is a tensor with these axes: a name allows any size, a number only that size."""
+    """Return ``value`` if it is a tensor with these axes.
+
+    A name allows any size, a number only that size.
+    """
     tensor = check_plain(name, value, way)
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
         raise ValueError(
-            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}"
+            f"{name} must have shape ({', '.join(map(str, axes))}), "
+            f"got shape {shape_of(tensor)}{way}"
         )
     return tensor
 
@@ -64,10 +69,14 @@ def check_not_meta(name: str, value: torch.Tensor) -> None:
 def check_same_device_and_dtype(
     name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor
 ) -> None:
-    """Refuse a tensor whose device or type differs from a reference's; autocast mixes all types but ``float64``."""
+    """Refuse a tensor whose device or type differs from a reference's.
+
+    Autocast mixes all types but ``float64``.
+    """
     if value.device != reference.device:
         raise ValueError(
-            f"{name} must be on the device of {reference_name}, {reference.device}, got {value.device}"
+            f"{name} must be on the device of {reference_name}, {reference.device}, "
+            f"got {value.device}"
         )
     if value.dtype != reference.dtype:
         autocast = value.dtype.is_floating_point and is_autocast(value.device)
@@ -88,21 +97,24 @@ def check_like(
     reference: torch.Tensor,
     way: str = "",
 ) -> torch.Tensor:
-    """Return ``value`` if it is a tensor with these axes, and has the device and type of a reference."""
+    """Return ``value`` if it is a tensor with these axes, and a reference's device and type."""
     tensor = check_tensor(name, value, axes, way)
     check_same_device_and_dtype(name, tensor, reference_name, reference)
     return tensor
 
 
 def check_floating(name: str, value: torch.Tensor) -> None:
-    """Refuse a tensor of integers, bools, complex numbers, or numbers too short to be multiplied."""
+    """Refuse a tensor of integers, bools, complex numbers, or numbers too short to multiply."""
     if not value.dtype.is_floating_point or torch.finfo(value.dtype).bits < 16:
         rule = "of a floating-point type of at least 16 bits"
         raise TypeError(f"{name} must be {rule}, got {value.dtype}")
 
 
 def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *methods: str) -> None:
-    """Refuse a subclass that computes in a way of its own: its numbers mean something else in another layer."""
+    """Refuse a subclass that computes in a way of its own.
+
+    Its numbers mean something else in another layer.
+    """
     for method in methods:
         if getattr(type(module), method) is not getattr(kind, method):
             found = f"{type(module).__name__} with {method} of its own"
@@ -110,7 +122,10 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
 
 
 def check_linear(linear: object, way: str = "") -> torch.Tensor:
-    """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
+    """Return the weight of a linear layer if its numbers can be added to.
+
+    Packed weights have their own types.
+    """
     if not isinstance(linear, nn.Linear):
         found = type(linear).__name__
         if found == "Conv1D":
@@ -150,7 +165,10 @@ def check_device(value: object) -> torch.device | None:
 
 
 def check_generator(generator: object) -> torch.Generator | None:
-    """Return a generator, or None for torch's global one; tell a caller with a seed how to make one."""
+    """Return a generator, or None for torch's global one.
+
+    A caller with a seed is told how to make one.
+    """
     if generator is None or isinstance(generator, torch.Generator):
         return generator
     way = (
@@ -228,7 +246,10 @@ def check_tokens(
 ) -> None:
     """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
     if check_bool(causal, causal_name):
-        why = "every compressed key mixes all tokens, the future too, and no mask can take that out again"
+        why = (
+            "every compressed key mixes all tokens, the future too, "
+            "and no mask can take that out again"
+        )
         raise ValueError(f"{causal_name} must be False, got True: {why}; use exact attention")
     batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
     if not 1 <= n <= layer.max_len:
@@ -254,7 +275,10 @@ def check_attention_inputs(
     causal: bool = False,
     way: str = "",
 ) -> None:
-    """Refuse queries, keys and values that do not match each other or the mask; query heads may share keys."""
+    """Refuse queries, keys and values that do not match each other or the mask.
+
+    Query heads may share keys.
+    """
     heads = check_tensor("q", q, ("batch", "heads", "n_queries", "d")).shape[1]
     shared = check_plain("k", k).ndim == 4 and k.shape[1] > 0 and heads % k.shape[1] == 0
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
@@ -274,7 +298,7 @@ def check_attention_inputs(
 
 
 def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
-    """Give each query head what its group has: (batch, groups, n, width) becomes (batch, heads, n, width)."""
+    """Give heads what their group has: (batch, groups, n, width) to (batch, heads, n, width)."""
     if part.shape[1] == heads:
         return part
     return part[:, :, None].expand(-1, -1, heads // part.shape[1], -1, -1).flatten(1, 2)
@@ -308,18 +332,23 @@ def check_state(
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
         found = f"{len(state)} parts" if isinstance(state, tuple | list) else type(state).__name__
         raise TypeError(
-            f"state must be the {len(shapes)} tensors that return_state=True gives here, got {found}"
+            f"state must be the {len(shapes)} tensors that return_state=True gives here, "
+            f"got {found}"
         )
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
         if check_tensor(f"state[{i}]", part, axes).device != reference.device:
             raise ValueError(
-                f"state must be on the device of the new tokens, {reference.device}, got {part.device}"
+                f"state must be on the device of the new tokens, {reference.device}, "
+                f"got {part.device}"
             )
     return list(state)
 
 
 def check_causal(causal: object, state: object, return_state: object) -> tuple[bool, bool]:
-    """Return ``causal`` and ``return_state`` if they are bools that agree: only a causal form has a state."""
+    """Return ``causal`` and ``return_state`` if they are bools that agree.
+
+    Only a causal form has a state.
+    """
     causal, return_state = check_bool(causal, "causal"), check_bool(return_state, "return_state")
     if not causal and (return_state or state is not None):
         raise ValueError("causal must be True where a state comes in or goes out, got False")
@@ -340,7 +369,7 @@ def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tenso
 def read_padding(
     name: str, padding: torch.Tensor | None, tokens_name: str, tokens: torch.Tensor
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """Turn PyTorch's mask of padding into a token mask, and name the sequences that must become NaN instead.
+    """Turn PyTorch's mask of padding into a token mask, and name the sequences to become NaN.
 
     The mask (batch, n) is bool, or floating-point with 0 and -inf. Other numbers are refused where
     they can be looked at, on a CPU; elsewhere their sequences are returned as a mask (batch, 1, 1).
@@ -372,7 +401,7 @@ def read_padding(
 
 
 def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
-    """Turn a token mask (batch, n_keys) into an attention mask (batch, 1, 1, n_keys) without empty rows.
+    """Turn a token mask (batch, n_keys) into one for attention (batch, 1, 1, n_keys), no row empty.
 
     A sequence without real tokens attends to all: its values are zeros by then, and their average
     is zero, not NaN.
@@ -381,12 +410,15 @@ def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
 
 
 def is_autocast(device: torch.device) -> bool:
-    """Return whether autocast is on for a device; for the meta device, which has none, torch would raise an error."""
+    """Return whether autocast is on for a device.
+
+    For the meta device, which has none, torch would raise an error.
+    """
     return device.type != "meta" and torch.is_autocast_enabled(device.type)
 
 
 def is_transformed() -> bool:
-    """Return whether a transform of ``torch.func``, such as vmap, or forward-mode differentiation is running.
+    """Return whether a ``torch.func`` transform (vmap, say) or forward mode is running.
 
     PyTorch has no public function for either.
     """

@@ -1,4 +1,4 @@
-r"""Compute attention by softmax, or by kernels that never form the weights (linear attention, Performer).
+r"""Compute attention by softmax, or by kernels that never form the weights.
 
 Chapters ``book/06-attention.md`` and ``book/07-linformer.md``. Letters: ``q`` (batch, heads,
 n_queries, d) are queries, ``k`` (batch, groups, n_keys, d) keys, ``v`` (batch, groups, n_keys, d_v)
@@ -130,7 +130,7 @@ def softmax_attention(
 
 
 def _seen(k: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
-    """Mark the keys that a query sees, without empty rows, (batch or 1, 1, n_queries or 1, n_keys)."""
+    """Mark the keys a query sees, without empty rows, (batch or 1, 1, n_queries or 1, n_keys)."""
     mask = (
         k.new_ones(1, 1, 1, k.shape[2], dtype=torch.bool)
         if token_mask is None
@@ -173,7 +173,7 @@ def attention_weights(
 
 
 def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None) -> Cost:
-    r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
+    r"""Count for a softmax layer $4 D^2 + D$ parameters and $8 n D^2 + 4 n^2 D$ operations.
 
     ``n`` are tokens, ``dim`` is the width D of the model. ``heads``, which must divide it, only
     changes the number of score matrices. ``feedforward`` makes it a whole encoder layer: see
@@ -189,12 +189,14 @@ def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None
 
 @overload
 def linear_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ...,
+    causal: bool = ...,
     state: State | None = ..., return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def linear_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ...,
+    causal: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def linear_attention(
@@ -207,7 +209,7 @@ def linear_attention(
     state: State | None = None,
     return_state: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, State]:
-    r"""Average the values with weights $\varphi(q_i)^\top \varphi(k_j)$, $\varphi(x) = \mathrm{elu}(x) + 1$.
+    r"""Average values by $\varphi(q_i)^\top \varphi(k_j)$ with $\varphi(x) = \mathrm{elu}(x) + 1$.
 
     Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax
     attention, and a model has to be trained with it. Its weights have rank d at most; with
@@ -229,7 +231,7 @@ def linear_attention(
     Examples
     --------
     >>> import torch
-    >>> q, k = torch.zeros(1, 1, 2, 1), torch.tensor([[[[0.0], [2.0]]]])  # phi is 1 of each query, 1 and 3 of the keys
+    >>> q, k = torch.zeros(1, 1, 2, 1), torch.tensor([[[[0.0], [2.0]]]])  # phi is 1; 1 and 3
     >>> v = torch.tensor([[[[4.0], [8.0]]]])
     >>> linear_attention(q, k, v).flatten().tolist()
     [7.0, 7.0]
@@ -278,13 +280,13 @@ def performer_attention(
     token_mask: torch.Tensor | None = None,
     causal: bool = False,
 ) -> torch.Tensor:
-    r"""Estimate softmax attention by m random features, whose products are $\exp(q^\top k / \sqrt{d})$ on average.
+    r"""Estimate softmax attention by m random features.
 
-    Performer (Choromanski et al. 2020, arXiv:2009.14794): a random direction g gives a query the
-    feature $\exp(g^\top x - \|x\|^2/2) / \sqrt{m}$ with $x = q / d^{1/4}$, and a key likewise. Each
-    output is an average of the values, with positive weights. With independent directions one
-    estimate of $\exp(x^\top y)$ has the relative standard deviation $\sqrt{(e^{\|x + y\|^2} -
-    1)/m}$.
+    On average their products are $\exp(q^\top k / \sqrt{d})$. Performer (Choromanski et al. 2020,
+    arXiv:2009.14794): a random direction g gives a query the feature $\exp(g^\top x - \|x\|^2/2) /
+    \sqrt{m}$ with $x = q / d^{1/4}$, and a key likewise. Each output is an average of the values,
+    with positive weights. With independent directions one estimate of $\exp(x^\top y)$ has the
+    relative standard deviation $\sqrt{(e^{\|x + y\|^2} - 1)/m}$.
 
     Parameters
     ----------
@@ -359,12 +361,13 @@ def orthogonal_features(
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    r"""Draw directions (n_features, d) that are orthogonal in blocks of d, each of them normal with unit covariance.
+    r"""Draw directions (n_features, d), orthogonal in blocks of d.
 
-    A block is the Q of a Gaussian matrix's QR decomposition, each column multiplied by the sign of
-    the entry of R's diagonal (Mezzadri 2006, arXiv:math-ph/0609050). Without the signs Q depends on
-    how it is computed and is not uniform: estimates are biased, and more features do not help. Rows
-    are as long as those of a Gaussian matrix.
+    Each of them is normal with unit covariance. A block is the Q of a Gaussian matrix's QR
+    decomposition, each column multiplied by the sign of the entry of R's diagonal (Mezzadri 2006,
+    arXiv:math-ph/0609050). Without the signs Q depends on how it is computed and is not uniform:
+    estimates are biased, and more features do not help. Rows are as long as those of a Gaussian
+    matrix.
 
     ``n_features`` and ``d`` are at least 1; the first need not be a multiple of the second.
     ``generator``, by default torch's global one, draws on its own device. ``device`` is where the
@@ -398,7 +401,10 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 
 def _lowest(dtype: torch.dtype) -> float:
-    """Return the logarithm of the least feature, relative to the largest: two of them multiply to a normal number."""
+    """Return the logarithm of the least feature, relative to the largest.
+
+    Two of them multiply to a normal number.
+    """
     return 0.45 * math.log(torch.finfo(dtype).tiny)
 
 
@@ -409,7 +415,10 @@ def _by_feature(
     token_mask: torch.Tensor | None,
     heads: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the average of the values by each feature, (b, h, m, d_v), and ln z up to a constant, (b, h, 1, m)."""
+    """Return the values averaged by each feature, (b, h, m, d_v), and ln z, (b, h, 1, m).
+
+    The latter is known up to a constant.
+    """
     k_rows = zero_hidden(k_rows, token_mask)
     totals = k_rows.sum(dim=2, keepdim=True)  # z, (b, g, 1, m)
     totals = torch.where(totals == 0, 1, totals)  # all tokens are hidden
@@ -418,12 +427,15 @@ def _by_feature(
 
 
 def _in_steps() -> bool:
-    """Say whether the compiler, forward mode or vmap is at work: they cannot look into an autograd function."""
+    """Say whether the compiler, forward mode or vmap is at work.
+
+    They cannot look into an autograd function.
+    """
     return torch.compiler.is_compiling() or is_transformed()
 
 
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the rows of elu(x) + 1, each divided by a factor, and the factors' logarithms, (..., n, 1).
+    """Return the rows of elu(x) + 1, each over a factor, and the factors' logarithms (..., n, 1).
 
     Only rows without a positive entry are divided: all their entries are exponentials, which may
     all vanish.
@@ -433,7 +445,10 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """Return (elu(x) + 1) / exp(scale), where ``scale`` is 0 or the largest of the entries that share it."""
+    """Return (elu(x) + 1) / exp(scale).
+
+    ``scale`` is 0 or the largest of the entries that share it.
+    """
     if _in_steps():
         # The largest entry of a row lies at 0, where the derivative must be 1. At a bound, that of
         # clamp is 1 up to PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
@@ -444,7 +459,10 @@ def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 
 class _EluPlusOne(torch.autograd.Function):
-    """In-place (elu(x) + 1) / exp(scale) with the derivative min(elu + 1, 1), in half the time of autograd's steps."""
+    """Compute (elu(x) + 1) / exp(scale) in place, with the derivative min(elu + 1, 1).
+
+    It takes half the time of autograd's steps.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -499,7 +517,10 @@ def _half_squares(x: torch.Tensor) -> torch.Tensor:
 def _exponential_rows(
     x: torch.Tensor, directions: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the rows of exp(g^T x - |x|^2/2), each over a factor, and these factors' logarithms; root m cancels."""
+    """Return the rows of exp(g^T x - |x|^2/2), each over a factor, and the factors' logarithms.
+
+    Root m cancels.
+    """
     logs = _exponents(x, directions)
     largest = logs.detach().amax(dim=3, keepdim=True)
     return (logs - largest).clamp(min=_lowest(x.dtype)).exp(), largest - _half_squares(x)
@@ -513,7 +534,7 @@ def _causal_average(
     token_mask: torch.Tensor | None,
     state: State | None = None,
 ) -> tuple[torch.Tensor, State]:
-    """Divide the weighted sums of the values by those of a value that is 1, and 0 where a token is hidden.
+    """Divide the weighted sums of the values by those of 1, and give 0 to hidden tokens.
 
     Weights are written out within a chunk; all before it is one sum, stored divided by the largest
     factor so far. A query divides by the largest among its own past, so no exponent is positive and

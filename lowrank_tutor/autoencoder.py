@@ -61,7 +61,7 @@ class Autoencoder(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> x = torch.tensor([[-2.0, 2.0], [4.0, 2.0], [1.0, 3.0], [1.0, 1.0]])  # they spread most along y = 2
+    >>> x = torch.tensor([[-2.0, 2.0], [4.0, 2.0], [1.0, 3.0], [1.0, 1.0]])  # widest along y = 2
     >>> model = Autoencoder(d=2, k=1, generator=torch.Generator().manual_seed(0))
     >>> round(model.fit(x)[-1].item(), 3)  # the variance along the other axis
     0.5
@@ -114,12 +114,12 @@ class Autoencoder(nn.Module):
         return self.decode(self.encode(x))
 
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
-        r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search per step.
+        r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS.
 
-        The descent (Liu and Nocedal, 1989, doi:10.1007/BF01589116) starts from the current
-        parameters, so that a second call with the same points continues it. A linear autoencoder
-        finds the same map in every unit. With a hidden layer the unit matters: tanh bends between
-        -3 and 3 and is flat beyond.
+        Each step searches along a line. The descent (Liu and Nocedal, 1989, doi:10.1007/BF01589116)
+        starts from the current parameters, so that a second call with the same points continues it.
+        A linear autoencoder finds the same map in every unit. With a hidden layer the unit matters:
+        tanh bends between -3 and 3 and is flat beyond.
 
         Returns the loss before the first step and after each step, (steps + 1,), which never rises.
         A linear autoencoder can reach PCA's loss and no less: the sum of the variances left out,
@@ -185,7 +185,10 @@ class Autoencoder(nn.Module):
 
 
 def _layers(starts: list[torch.Tensor]) -> nn.Module:
-    """Make linear layers from weights (width out, width in): one without a bias, or several with tanh in between."""
+    """Make linear layers from weights (width out, width in).
+
+    One layer has no bias; several have tanh in between.
+    """
     layers: list[nn.Module] = []
     for start in starts:
         out, width = start.shape

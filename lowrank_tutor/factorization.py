@@ -63,7 +63,10 @@ class RatingFactors(NamedTuple):
 
     @property
     def estimates(self) -> FloatArray:
-        """Estimate all ratings by ``c @ f`` (n, m); NaN where no rating in the row or column is known."""
+        """Estimate all ratings by ``c @ f`` (n, m).
+
+        Where no rating in the row or column is known, the result is NaN.
+        """
         return np.asarray(self.c @ self.f)
 
     def transform(
@@ -98,7 +101,7 @@ class _Known(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Rows of a table that are solved together: which they are, and the ``p`` known ratings of each.
+    """Rows of a table that are solved together, and the ``p`` known ratings of each.
 
     A row that has fewer than ``p`` ends with ratings of 0 in column m, whose factor is zero: they
     change nothing.
@@ -110,7 +113,7 @@ class _Block(NamedTuple):
 
 
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
-    """Return the table with zeros in the gaps, dense or sparse as it came, and the known ratings."""
+    """Return the table, dense or sparse as it came, gaps filled by zeros, and its known ratings."""
     if is_sparse(ratings):
         if observed is not None:
             rule = "None for sparse ratings, whose stored entries are the known ones"
@@ -125,7 +128,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         table.sum_duplicates()
         if table.nnz < stored:
             raise ValueError(
-                f"ratings must store each entry once, got {stored - table.nnz} of {stored} a second time"
+                "ratings must store each entry once, "
+                f"got {stored - table.nnz} of {stored} a second time"
             )
         entries = table.tocoo()
         return table, _Known(entries.row, entries.col, entries.data)
@@ -142,7 +146,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     if mask.dtype != np.bool_:
         way = ": k comes third" * (mask.ndim == 0)
         raise TypeError(
-            f"observed must be an array of bools (True marks a known rating), got dtype {mask.dtype}{way}"
+            "observed must be an array of bools (True marks a known rating), "
+            f"got dtype {mask.dtype}{way}"
         )
     if mask.shape != dense.shape:
         raise ValueError(
@@ -155,7 +160,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     )  # of tables
     if not all(names.equals(others) for names, others in axes):
         raise ValueError(
-            "observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)"
+            "observed must be labeled as ratings is, "
+            "got another order: observed.reindex_like(ratings)"
         )
     seen = dense[mask]
     if not np.isfinite(seen).all():
@@ -168,7 +174,10 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
 
 
 def _blocks(known: _Known, n: int, m: int, k: int) -> list[_Block]:
-    """Gather the known ratings by rows. Those that have about as many share a block, which bounds its memory."""
+    """Gather the known ratings by rows.
+
+    Those that have about as many share a block, which bounds its memory.
+    """
     counts = np.bincount(known.rows, minlength=n)
     begins = np.cumsum(counts) - counts
     order = np.argsort(-counts, kind="stable")
@@ -185,12 +194,12 @@ def _blocks(known: _Known, n: int, m: int, k: int) -> list[_Block]:
 
 
 def _with_zero(f: FloatArray) -> FloatArray:
-    """Return the columns of ``f`` (k, m), and the zero that stands for a missing rating: (m + 1, k)."""
+    """Return the columns of ``f`` (k, m), and a zero for missing ratings: (m + 1, k)."""
     return np.vstack([f.T, np.zeros(len(f))])
 
 
 def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArray:
-    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m): one ridge regression for each row of the table.
+    r"""Return the best ``c`` (n, k) for a given ``f`` (k, m), by ridge regression for each row.
 
     $(\sum_j f_j f_j^\top + \mu I)\, c_i = \sum_j x_{ij} f_j$ over the observed $j$ of row $i$.
     """
@@ -202,7 +211,9 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
         if well_conditioned:
             grams = seen.transpose(0, 2, 1) @ seen + penalty * np.eye(k)
             solved = np.linalg.solve(grams, seen.transpose(0, 2, 1) @ values[:, :, np.newaxis])
-        else:  # without squaring f; the penalty adds k equations, and of many solutions this is the shortest
+        else:
+            # f is not squared; the penalty adds k equations, and of many solutions this is the
+            # shortest.
             ridge = np.broadcast_to(math.sqrt(penalty) * np.eye(k), (len(rows), k, k))
             whole = np.concatenate([seen, ridge], axis=1)
             rounding = max(whole.shape[1:]) * float(np.finfo(np.float64).eps)
@@ -224,7 +235,7 @@ def _squared_error(c: FloatArray, f: FloatArray, blocks: list[_Block]) -> float:
 
 
 def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """Start ``f`` (k, m) from the SVD of the table with zeros in its gaps, and return its largest singular value too.
+    """Start ``f`` (k, m) from the SVD of the filled table, and return its largest singular value.
 
     The zeros shrink the singular values; dividing them by the observed share corrects for that. The
     added noise, a hundredth of the factor, frees directions that the SVD leaves at zero.
@@ -251,7 +262,8 @@ def factorize_ratings(
 
     Minimizes, over the observed entries $\Omega$ only,
 
-    $$\sum_{(i,j) \in \Omega} (x_{ij} - c_i^\top f_j)^2 + \mu \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
+    $$\sum_{(i,j) \in \Omega} (x_{ij} - c_i^\top f_j)^2
+    + \mu \Big(\sum_i \|c_i\|^2 + \sum_j \|f_j\|^2\Big)$$
 
     by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with
     ``f`` fixed, each row of ``c`` is a ridge regression of its own, and vice versa. Each row counts
@@ -277,7 +289,8 @@ def factorize_ratings(
     regularization : float, optional
         $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square
         of those known, or half their standard deviation if that is less. Too large a penalty leaves
-        zeros. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
+        zeros. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is
+        taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -302,7 +315,8 @@ def factorize_ratings(
             "randomized_svd(a, k) counts the others as zeros, and the package implicit weighs them"
         )
         raise ValueError(
-            f"ratings must differ, got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
+            "ratings must differ, "
+            f"got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
         )
     penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:

@@ -1,4 +1,4 @@
-"""Count the random directions that preserve all distances: about ln(points) / eps^2, whatever the data's width.
+"""Count the random directions that preserve all distances: about ln(points) / eps^2.
 
 Chapter ``book/04-johnson-lindenstrauss.md``. Letters: ``x`` (n, d) holds one point per row;
 ``projection`` (k, d), in formulas ``R``, is random; ``k``, the number of directions, is between 1
@@ -25,9 +25,9 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "distortion", "gaussian_projection", "inner_product_failure_bound", "inner_product_std", "min_dim",
-    "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability", "projected_product_error",
-    "sign_inner_product_std", "sign_inner_products",
+    "distortion", "gaussian_projection", "inner_product_failure_bound", "inner_product_std",
+    "min_dim", "norm_failure_bound", "norm_failure_chernoff", "norm_failure_probability",
+    "projected_product_error", "sign_inner_product_std", "sign_inner_products",
 ]  # fmt: skip
 
 _LARGEST_COUNT = 2**53  # up to here every integer is a float
@@ -49,7 +49,10 @@ def _check_cosine(value: object) -> float:
 
 
 def _check_product(left: FloatArray, right: FloatArray, name: str) -> float:
-    """Return the product of two norms, which bounds the norm of the product; raise if its square may overflow."""
+    """Return the product of two norms, which bounds the norm of the product.
+
+    If its square may overflow, raise.
+    """
     product = float(np.linalg.norm(left) * np.linalg.norm(right))
     if product > 1e153:
         raise ValueError(f"{name} must be at most 1e153, got {product}: change a unit")
@@ -65,12 +68,15 @@ def _psi(v: FloatArray | float) -> FloatArray:
 
 
 def _chernoff_exponent(x: float) -> float:
-    """Return ``x - log(1 + x)``: Chernoff's exponents of the two tails, for ``x = eps`` and ``x = -eps``."""
+    """Return ``x - log(1 + x)``, Chernoff's exponent of a tail.
+
+    For ``x = eps`` it is the upper tail, for ``x = -eps`` the lower.
+    """
     return float(_psi(math.log1p(x)))
 
 
 def _log_peak(a: float) -> float:
-    """Return the logarithm of ``a**a * exp(-a) / gamma(a)``, which is about ``sqrt(a / (2 pi))``."""
+    """Return the logarithm of ``a**a * exp(-a) / gamma(a)``, about ``sqrt(a / (2 pi))``."""
     if a < 16:
         return a * math.log(a) - a - math.lgamma(a)
     b = a * a  # Stirling's series; the terms above would cancel
@@ -81,10 +87,10 @@ def _log_peak(a: float) -> float:
 
 
 def _integration_width(c: float, x: float) -> float:
-    """Return a ``w`` at which ``(1 + x) * psi(+-w) + |x| * w`` (the sign is that of ``x``) has surely passed ``c``.
+    """Return a ``w`` at which ``(1 + x) * psi(+-w) + |x| * w`` has surely passed ``c``.
 
-    ``psi(log(1 + c + sqrt(2 c))) >= c``, since ``e**s >= 1 + s + s**2 / 2``; ``psi(-w) >= w**2 / (2
-    + w)``; and for negative ``x`` the sum is at least ``w - 1``.
+    The sign is that of ``x``. ``psi(log(1 + c + sqrt(2 c))) >= c``, since ``e**s >= 1 + s + s**2 /
+    2``; ``psi(-w) >= w**2 / (2 + w)``; and for negative ``x`` the sum is at least ``w - 1``.
     """
     if x > 0:
         bent = math.log1p(c + math.sqrt(2 * c))
@@ -95,12 +101,13 @@ def _integration_width(c: float, x: float) -> float:
 
 
 def _log_tail(k: int, x: float) -> float:
-    r"""Return the logarithm of Pr(chi-square(k)/k > 1 + x) for positive ``x``, and of Pr(... < 1 + x) for negative.
+    r"""Return the logarithm of the chance that chi-square(k)/k passes 1 + x.
 
-    With $a = k/2$, $v = \ln(\chi^2_k/k)$ has the density $\frac{a^a e^{-a}}{\Gamma(a)}
-    e^{-a\psi(v)}$, $\psi(v) = e^v - 1 - v$. With $v = \ln(1 + x) \pm w$, counted from the edge,
-    $\psi(v) = (x - \ln(1 + x)) + (1 + x)\psi(\pm w) + |x| w$: Chernoff's bound factors out, and a
-    smooth, falling integrand without cancellation is left, at any ``k``.
+    It is Pr(> 1 + x) for positive ``x``, and Pr(< 1 + x) for negative. With $a = k/2$, $v =
+    \ln(\chi^2_k/k)$ has the density $\frac{a^a e^{-a}}{\Gamma(a)} e^{-a\psi(v)}$, $\psi(v) = e^v -
+    1 - v$. With $v = \ln(1 + x) \pm w$, counted from the edge, $\psi(v) = (x - \ln(1 + x)) + (1 +
+    x)\psi(\pm w) + |x| w$: Chernoff's bound factors out, and a smooth, falling integrand without
+    cancellation is left, at any ``k``.
     """
     a = k / 2
     half = _integration_width(_NEGLIGIBLE / a, x) / 2
@@ -120,7 +127,7 @@ def _log_chernoff(k: int, eps: float) -> float:
 
 
 def norm_failure_probability(k: int, eps: float) -> float:
-    r"""Return the chance that a random projection changes a squared length by more than a fraction ``eps``.
+    r"""Return the chance that a projection changes a squared length by more than ``eps`` of it.
 
     This is exactly $\Pr(|\chi^2_k / k - 1| > \varepsilon)$ for every vector, if the entries of $R$
     are independent $N(0, 1/k)$. It falls as ``k`` grows. The relative accuracy is 1e-12 as long as
@@ -157,14 +164,14 @@ def norm_failure_bound(k: int, eps: float) -> float:
 
 
 def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi-square") -> int:
-    r"""Return the smallest ``k`` for which a bound guarantees all distances between at least 2 points at once.
+    r"""Return the smallest ``k`` for which a bound guarantees all distances at once.
 
-    The number of pairs, $n(n - 1)/2$, times the failure probability $p(k, \varepsilon)$ of one pair
-    bounds the chance that any pair fails (the union bound). The result is the smallest $k$ for
-    which this is at most $\delta$, and ``bound`` chooses $p$: "chi-square" is
-    `norm_failure_probability`, exact for one pair; "chernoff" is `norm_failure_chernoff`; and
-    "dasgupta-gupta" is `norm_failure_bound`, for which $k$ is $2 \ln(n(n - 1)/\delta) /
-    (\varepsilon^2/2 - \varepsilon^3/3)$, rounded up.
+    There are at least 2 points. The number of pairs, $n(n - 1)/2$, times the failure probability
+    $p(k, \varepsilon)$ of one pair bounds the chance that any pair fails (the union bound). The
+    result is the smallest $k$ for which this is at most $\delta$, and ``bound`` chooses $p$:
+    "chi-square" is `norm_failure_probability`, exact for one pair; "chernoff" is
+    `norm_failure_chernoff`; and "dasgupta-gupta" is `norm_failure_bound`, for which $k$ is $2
+    \ln(n(n - 1)/\delta) / (\varepsilon^2/2 - \varepsilon^3/3)$, rounded up.
 
     The width of the data does not enter: if the result is larger, the bound is useless there. From
     about 1e12 on, the last digits are rounding errors, and an ``eps`` that leads beyond 2**53
@@ -173,8 +180,8 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     Sources: Johnson and Lindenstrauss (1984), doi:10.1090/conm/026/737400; Dasgupta and Gupta
     (2003).
 
-    >>> min_dim(1000, 0.1), min_dim(1000, 0.1, bound="chernoff"), min_dim(1000, 0.1, bound="dasgupta-gupta")
-    (5806, 6914, 7205)
+    >>> [min_dim(1000, 0.1, bound=name) for name in ("chi-square", "chernoff", "dasgupta-gupta")]
+    [5806, 6914, 7205]
     """
     n = check_integer(n_points, "n_points", 2)
     error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
@@ -189,7 +196,9 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     if bound == "dasgupta-gupta":
         return high
     log_bound = _log_chernoff if bound == "chernoff" else _log_failure
-    low = 0  # bisection: both bounds fall with k, both are at most Dasgupta and Gupta's, and k = 0 is too small
+    # Bisection: both bounds fall with k, both are at most Dasgupta and Gupta's, and k = 0 is too
+    # small.
+    low = 0
     while high - low > 1:
         middle = (low + high) // 2
         if log_bound(middle, error) <= math.log(2) - log_needed:
@@ -200,10 +209,11 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
 
 
 def inner_product_std(rho: float, k: int) -> float:
-    r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors at cosine ``rho``, between -1 and 1.
+    r"""Return the standard deviation of $\langle Rx, Ry\rangle$ for unit vectors.
 
-    $\sqrt{(1 + \rho^2)/k}$, exactly; the mean is $\rho$. For orthogonal vectors it is $1/\sqrt k$,
-    so no error bound that is a multiple of $|\langle x, y\rangle|$ can hold for them.
+    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(1 + \rho^2)/k}$, exactly; the
+    mean is $\rho$. For orthogonal vectors it is $1/\sqrt k$, so no error bound that is a multiple
+    of $|\langle x, y\rangle|$ can hold for them.
 
     >>> inner_product_std(0.0, 100), inner_product_std(1.0, 50)
     (0.1, 0.2)
@@ -213,10 +223,11 @@ def inner_product_std(rho: float, k: int) -> float:
 
 
 def sign_inner_product_std(rho: float, k: int) -> float:
-    r"""Return the standard deviation of `sign_inner_products` for unit vectors at cosine ``rho``, between -1 and 1.
+    r"""Return the standard deviation of `sign_inner_products` for unit vectors.
 
-    $\sqrt{(\pi/2 - \rho^2)/k}$, exactly, for a Gaussian map of ``k`` rows; the mean is $\rho$. With
-    all digits it is `inner_product_std`, which is larger where $\rho^2 > \pi/4 - 1/2$.
+    Their cosine is ``rho``, between -1 and 1. The result is $\sqrt{(\pi/2 - \rho^2)/k}$, exactly,
+    for a Gaussian map of ``k`` rows; the mean is $\rho$. With all digits it is `inner_product_std`,
+    which is larger where $\rho^2 > \pi/4 - 1/2$.
 
     >>> round(sign_inner_product_std(0.0, 100), 4), round(sign_inner_product_std(1.0, 100), 4)
     (0.1253, 0.0756)
@@ -226,14 +237,14 @@ def sign_inner_product_std(rho: float, k: int) -> float:
 
 
 def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
-    r"""Estimate the inner product of each row of ``x`` with each row of ``y`` from one bit per row of the projection.
+    r"""Estimate inner products of rows of ``x`` and ``y`` from one bit per direction.
 
     Of a row $x_i$ only its length and the signs of $Rx_i$ are used: entry $i, j$ of the result is
     $\sqrt{\pi/(2k)} \, \|x_i\| \operatorname{sign}(Rx_i)^\top (Ry_j)$. The sign of 0 is 1. If the
     entries of $R$ are independent $N(0, 1/k)$, the mean is $\langle x_i, y_j\rangle$. Source:
     Zandieh, Daliri and Han (2024), arXiv:2406.03482.
 
-    >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2 times 1
+    >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2
     array([[6.2666]])
     """
     stored, asking = as_matrix(x, "x").astype(np.float64), as_matrix(y, "y").astype(np.float64)
@@ -249,7 +260,7 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
 
 
 def inner_product_failure_bound(k: int, eps: float) -> float:
-    r"""Bound the chance that an inner product changes by more than ``eps`` times the product of the lengths.
+    r"""Bound the chance that an inner product is off by over ``eps`` times both lengths.
 
     $\Pr(|\langle Rx, Ry\rangle - \langle x, y\rangle| > \varepsilon \|x\| \|y\|)
     \le 2 e^{-\frac k2 (\varepsilon - \ln(1 + \varepsilon))}$, for all $x$ and $y$. For unit vectors
@@ -264,12 +275,12 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
 def gaussian_projection(
     k: int, d: int, rng: np.random.Generator | int | None = None
 ) -> NDArray[np.float64]:
-    r"""Draw a random projection (k, d): entries independent $N(0, 1/k)$, so that $\mathbb{E}\|Rx\|^2 = \|x\|^2$.
+    r"""Draw a random projection (k, d), entries independent $N(0, 1/k)$.
 
-    Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. The entries
-    are float64, and so are the images; with ``.astype(np.float32)`` float32 points stay float32.
-    ``d`` is the width of a point. Without ``rng``, a generator or a seed, each
-    call draws different entries.
+    So $\mathbb{E}\|Rx\|^2 = \|x\|^2$. Apply it as ``projection @ vector``, or to points in rows as
+    ``x @ projection.T``. The entries are float64, and so are the images; with
+    ``.astype(np.float32)`` float32 points stay float32. ``d`` is the width of a point. Without
+    ``rng``, a generator or a seed, each call draws different entries.
 
     >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
     array([[ 0.089, -0.093,  0.453],
@@ -280,10 +291,10 @@ def gaussian_projection(
 
 
 def _squared_distances(x: FloatArray, start: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-    r"""Return squared distances from `_ROWS` points to all from ``start`` on, and which of them lost too many digits.
+    r"""Return squared distances from `_ROWS` points to all from ``start`` on.
 
-    $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$ takes a fraction of the time that a difference
-    for each pair would.
+    It also says which of them lost too many digits. $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$
+    takes a fraction of the time that a difference for each pair would.
     """
     squares = np.einsum("ij,ij->i", x[start:], x[start:])
     sums = squares[:_ROWS, np.newaxis] + squares
@@ -328,7 +339,8 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
             size = np.abs(steps).max(axis=1)
             if not size.all():
                 raise ValueError(
-                    f"x must hold different points, got the same in rows {i} and {again[np.argmin(size)]}"
+                    "x must hold different points, "
+                    f"got the same in rows {i} and {again[np.argmin(size)]}"
                 )
             steps /= size[:, np.newaxis]  # so that no square underflows
             for squared, some in ((before, steps), (after, steps @ r.T)):
@@ -339,15 +351,16 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
 
 def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
-    r"""Return the expected relative error of ``p`` (m, n) times ``v`` (n, d), computed through ``k`` random directions.
+    r"""Return the expected error of ``p`` (m, n) times ``v`` (n, d) through ``k`` directions.
 
-    The two may be attention weights and values, or any other matrices. The result is exactly the
-    square root of $\mathbb{E}\|P R^\top R V - P V\|_F^2 / \|P V\|_F^2$, which is $\sqrt{(1 +
-    \kappa^2) / k}$ with $\kappa = \|P\|_F\|V\|_F / \|PV\|_F$, and at best $\sqrt{2/k}$. Above 1,
-    zeros in place of the product would be better: where $V$ has independent entries of mean zero,
-    the error is about $\sqrt{n/k}$. ``p @ v`` must not be zero.
+    It is relative, and the directions are random. ``p`` and ``v`` may be attention weights and
+    values, or any other matrices. The result is exactly the square root of $\mathbb{E}\|P R^\top R
+    V - P V\|_F^2 / \|P V\|_F^2$, which is $\sqrt{(1 + \kappa^2) / k}$ with $\kappa = \|P\|_F\|V\|_F
+    / \|PV\|_F$, and at best $\sqrt{2/k}$. Above 1, zeros in place of the product would be better:
+    where $V$ has independent entries of mean zero, the error is about $\sqrt{n/k}$. ``p @ v`` must
+    not be zero.
 
-    >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # the best case: p and v parallel, sqrt(2 / 8)
+    >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # best case: parallel, sqrt(2 / 8)
     0.5
     """
     left = as_matrix(p, "p").astype(np.float64)
@@ -355,7 +368,8 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     directions = _check_count(k, "k")
     if left.shape[1] != right.shape[0]:
         raise ValueError(
-            f"v must have as many rows as p of shape {left.shape} has columns, got shape {right.shape}"
+            f"v must have as many rows as p of shape {left.shape} has columns, "
+            f"got shape {right.shape}"
         )
     product_of_norms = _check_product(left, right, "norm(p) * norm(v)")
     norm_of_product = float(np.linalg.norm(left @ right))

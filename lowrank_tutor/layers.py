@@ -1,4 +1,4 @@
-"""Linformer in place of a model's attention: converted weights, longer sequences, cross-attention, encoder layers.
+"""Put Linformer in place of a model's attention, lengthen it, and build encoder layers.
 
 Page ``book/use-linformer.md``. Shapes and ``token_mask`` are as in :mod:`lowrank_tutor.linformer`.
 """
@@ -114,7 +114,7 @@ def from_mha(
 
 
 def resized(model: Model, max_len: int) -> Model:
-    """Return a copy of a layer, or of a model with such layers, for sequences of up to ``max_len`` tokens.
+    """Return a copy of a layer, or of a model with such layers, for up to ``max_len`` tokens.
 
     It gives the same results, because each E gets columns of zeros, which have learned nothing:
     train with sequences that reach them. The copy shares no tensor with the model; layers that
@@ -166,7 +166,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Attend from every token of ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
+        """Attend from ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
 
         ``token_mask`` (batch, n) marks the real tokens of ``memory``.
         """
@@ -174,13 +174,16 @@ class LinformerCrossAttention(LinformerSelfAttention):
         check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
         if len(x) != len(memory):
             raise ValueError(
-                f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}"
+                "x must have the batch size of memory, "
+                f"got shapes {shape_of(x)} and {shape_of(memory)}"
             )
         return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
 
 class LinformerEncoderLayer(nn.TransformerEncoderLayer):
-    """PyTorch's encoder layer with `LinformerSelfAttention` as its first half, for use in ``nn.TransformerEncoder``.
+    """PyTorch's encoder layer, its first half a `LinformerSelfAttention`.
+
+    It is for use in ``nn.TransformerEncoder``.
 
     Parameters
     ----------
@@ -199,8 +202,8 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     Examples
     --------
     >>> import torch
-    >>> encoder = torch.nn.TransformerEncoder(
-    ...     LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128), 2, enable_nested_tensor=False)
+    >>> layer = LinformerEncoderLayer(64, heads=4, max_len=512, k=32, feedforward=128)
+    >>> encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
     >>> padding = torch.arange(300) >= torch.tensor([[300], [120]])
     >>> encoder(torch.randn(2, 300, 64), src_key_padding_mask=padding).shape
     torch.Size([2, 300, 64])
@@ -253,7 +256,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Apply attention, then the feed-forward network, each with its norm and residual connection.
+        """Apply attention, then the feed-forward network, each with norm and residual connection.
 
         Parameters
         ----------
@@ -291,7 +294,9 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
 def from_layer(
     layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any
 ) -> LinformerEncoderLayer:
-    """Copy all weights and settings of PyTorch's encoder layer; with k = n and E = I the new one equals it.
+    """Copy all weights and settings of PyTorch's encoder layer.
+
+    With k = n and E = I the new one equals it.
 
     Parameters
     ----------

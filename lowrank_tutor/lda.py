@@ -27,7 +27,8 @@ from lowrank_tutor.svd import _signs_of
 
 __all__ = ["Discriminants", "lda"]
 
-_NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
+# scikit-learn's: a direction with less of the standard deviation than this counts as constant.
+_NEGLIGIBLE = 1e-4
 
 
 class Discriminants(NamedTuple):
@@ -58,17 +59,17 @@ class Discriminants(NamedTuple):
     columns: list[Any] | None = None
 
     def project(self, x: ArrayLike) -> FloatArray:
-        r"""Return the coordinates (n, k) of points ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
+        r"""Return coordinates (n, k) of ``x`` (n, d): $w^\top (x - \bar x)$ for each axis $w$."""
         points, dtype = as_new_rows(x, "x", len(self.mean), self.columns)
         return np.asarray((points - self.mean).astype(np.result_type(dtype, self.axes)) @ self.axes)
 
     def classify(self, x: ArrayLike) -> NDArray[Any]:
-        r"""Return for each point of ``x`` (n, d) the class with the nearest center, favoring large classes.
+        r"""Return the class with the nearest center to each point of ``x`` (n, d).
 
-        The chosen class $i$ has the largest $\log \pi_i - \tfrac12 \|z - z_i\|^2$, where $z$ and
-        $z_i$ are the coordinates of the point and of the center, and $\pi_i$ is the share of the
-        class. Only the ``k`` axes kept count. (``predict`` of scikit-learn uses ``n_classes - 1``
-        axes, whatever its ``n_components``.)
+        Large classes are favored. The chosen class $i$ has the largest $\log \pi_i - \tfrac12 \|z -
+        z_i\|^2$, where $z$ and $z_i$ are the coordinates of the point and of the center, and
+        $\pi_i$ is the share of the class. Only the ``k`` axes kept count. (``predict`` of
+        scikit-learn uses ``n_classes - 1`` axes, whatever its ``n_components``.)
         """
         z, centers = (
             self.project(x),
@@ -82,7 +83,7 @@ class Discriminants(NamedTuple):
 
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
-    """Return the labels that occur, the number of each point's class (n,), and the share of each class."""
+    """Return the labels that occur, the number of each point's class (n,), and class shares."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
     if any(
         array.dtype.kind in "OT" and all(isinstance(label, kind) for label in array.flat)
@@ -105,12 +106,18 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
 
 
 def _mean(points: FloatArray) -> FloatArray:
-    """Return the mean point, exact in a coordinate where all points agree: rounding there would look like spread."""
+    """Return the mean point, exact in a coordinate where all points agree.
+
+    Rounding there would look like spread.
+    """
     return np.asarray(np.where((points == points[0]).all(axis=0), points[0], points.mean(axis=0)))
 
 
 def _whitener(deviations: FloatArray) -> FloatArray:
-    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``, without directions of no spread."""
+    """Return ``a`` (d, r) with ``a.T @ (deviations.T @ deviations) @ a = I``.
+
+    Directions of no spread are left out.
+    """
     spread = np.linalg.norm(deviations, axis=0)
     varies = spread > 0
     s, vt = _right_vectors(deviations[:, varies] / spread[varies])
@@ -121,14 +128,15 @@ def _whitener(deviations: FloatArray) -> FloatArray:
 
 
 def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
-    r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
+    r"""Find the axes along which class centers lie farthest apart.
 
-    Let $T_w$ be the scatter within the classes, the sum of $(x - m)(x - m)^\top$ over all points
-    $x$, with $m$ the center of the point's class, and $T_b$ that of the centers around the mean of
-    all points. The axes solve $T_b w = \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so
-    that $w^\top T_w w = n$ (Fisher, 1936, doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than
-    two classes Rao, 1948, doi:10.1111/j.2517-6161.1948.tb00008.x). The computation whitens $T_w$
-    and truncates the SVD of the whitened centers.
+    Distances are relative to the spread within the classes. Let $T_w$ be the scatter within the
+    classes, the sum of $(x - m)(x - m)^\top$ over all points $x$, with $m$ the center of the
+    point's class, and $T_b$ that of the centers around the mean of all points. The axes solve $T_b
+    w = \lambda T_w w$ for the ``k`` largest $\lambda$, scaled so that $w^\top T_w w = n$ (Fisher,
+    1936, doi:10.1111/j.1469-1809.1936.tb02137.x, and for more than two classes Rao, 1948,
+    doi:10.1111/j.2517-6161.1948.tb00008.x). The computation whitens $T_w$ and truncates the SVD of
+    the whitened centers.
 
     Where $T_w$ is singular, its null directions are *dropped*, as scikit-learn's ``svd`` solver
     does: every coordinate is divided by its standard deviation within the classes, and a principal
@@ -161,7 +169,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     directions = whitener.shape[1]
     if k > directions:
         raise ValueError(
-            f"k must be at most the number of directions in which classes spread = {directions}, got {k}"
+            f"k must be at most the number of directions in which classes spread = {directions}, "
+            f"got {k}"
         )
     between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)

@@ -71,8 +71,10 @@ def linformer_attention(
 
     Parameters
     ----------
-    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
-        Queries, keys and values.
+    q : Tensor, shape (batch, heads, n_queries, d)
+        Queries.
+    k, v : Tensor, shapes (batch, heads, n_keys, d) and (batch, heads, n_keys, d_v)
+        Keys and values.
     e : Tensor, shape (k, n_keys)
         Mixes the keys; k is at most n_keys.
     f : Tensor, shape (k, n_keys), optional
@@ -182,16 +184,19 @@ def linformer_cost(
 
 
 class _NoWeight:
-    """Stand where PyTorch looks for a weight, and keep it off its fast path: this is no ordinary tensor."""
+    """Stand where PyTorch looks for a weight, to keep it off its fast path.
+
+    This is no ordinary tensor.
+    """
 
     __torch_function__ = None
 
 
 class LinformerSelfAttention(nn.Module):
-    r"""Multi-head self-attention that compresses the sequence to k tokens before it forms keys and values.
+    r"""Multi-head self-attention that compresses the sequence to k tokens first.
 
-    E(XW) = (EX)W: the compressed tokens EX serve all heads, and only k rows meet the weights of
-    keys and values.
+    Keys and values are formed from these. E(XW) = (EX)W: the compressed tokens EX serve all heads,
+    and only k rows meet the weights of keys and values.
 
     Parameters
     ----------
@@ -336,7 +341,10 @@ class LinformerSelfAttention(nn.Module):
         self.rule = (None, *RULES)[rule]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Load as any module does, also without heads and rule, and say what to do where E has another length."""
+        """Load as any module does, also without heads and rule.
+
+        If E has another length, the error says what to do.
+        """
         state_dict.setdefault(f"{prefix}_extra_state", self.get_extra_state())
         super()._load_from_state_dict(state_dict, prefix, *rest)
         matrix = state_dict.get(f"{prefix}e")
@@ -345,7 +353,10 @@ class LinformerSelfAttention(nn.Module):
             and matrix.ndim == 2
             and (found := matrix.shape[1]) != self.max_len
         ):
-            way = f"make the layer with max_len={found}, load, and lengthen it by lowrank_tutor.layers.resized"
+            way = (
+                f"make the layer with max_len={found}, load, "
+                "and lengthen it by lowrank_tutor.layers.resized"
+            )
             rest[-1].append(
                 f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}"
             )
@@ -353,7 +364,10 @@ class LinformerSelfAttention(nn.Module):
     def _compress(
         self, x: Tensor, token_mask: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Make keys and values (batch, heads, k, d) of tokens whose hidden rows are zeros, and the padding's logits."""
+        """Make keys and values (batch, heads, k, d), and the padding's logits.
+
+        Hidden rows of the tokens are zeros.
+        """
         batch, n, _ = x.shape
         matrices = [self.e] if self.f is None else [self.e, self.f]
         columns = [columns_of(matrix, n).expand(batch, -1, -1) for matrix in matrices]
@@ -396,7 +410,7 @@ class LinformerSelfAttention(nn.Module):
         return x.reshape(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
 
     def _draw(self, generator: torch.Generator | None, *matrices: Tensor | None) -> None:
-        """Draw weights within PyTorch's bounds and matrices of variance 1 / max_len, and set biases to zero."""
+        """Draw weights within PyTorch's bounds, E of variance 1 / max_len, and zero biases."""
         generator = check_generator(generator)
         for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
             nn.init.uniform_(
@@ -417,7 +431,8 @@ class LinformerSelfAttention(nn.Module):
             return None
         if start is not None and start.is_meta:
             raise ValueError(
-                'rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
+                'rule must be "sum" or "norm" where a learned projection is on the meta device, '
+                "got None"
             )
         return "sum" if start is not None and bool((start >= 0).all()) else "norm"
 

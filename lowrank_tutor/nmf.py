@@ -30,11 +30,13 @@ from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["NMFResult", "nmf"]
 
-_UPDATES = 3  # times that a sweep updates a factor: they share the products with the matrix, which cost most
+# Times that a sweep updates a factor: they share the products with the matrix, which cost most.
+_UPDATES = 3
 _TRIAL_SWEEPS = 40  # the sweeps of each start, at most, before starts are compared
 _TRIAL_TOLERANCE = 100  # times looser than the tolerance
 _GUESSES = 30  # sweeps for new rows before they are solved exactly: many times faster than without
-_ROUNDS = 100  # rounds for each part, at most; a row needs one or two in all, at worst some three for each part
+# Rounds for each part, at most; a row needs one or two in all, at worst some three for each part.
+_ROUNDS = 100
 _ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _FEW_DIGITS = (
     1e-6  # a squared error above this share of the squared size may be a difference of sums
@@ -73,22 +75,22 @@ class NMFResult(NamedTuple):
         return float(self.errors[-1])
 
     def transform(self, x: ArrayLike) -> FloatArray:
-        """Return how much of each part new rows ``x`` (n, d) contain: the best non-negative ``c`` (n, k).
+        """Return how much of each part rows ``x`` (n, d) contain: the best ``c`` (n, k).
 
-        With the parts fixed, the problem is convex, and each row is solved to rounding. Where parts
-        differ by less than a ten-thousandth of their length, the error may exceed the least by a
-        ten-millionth of the row's length.
+        It is non-negative. With the parts fixed, the problem is convex, and each row is solved to
+        rounding. Where parts differ by less than a ten-thousandth of their length, the error may
+        exceed the least by a ten-millionth of the row's length.
         """
         rows, dtype = as_new_rows(x, "x", self.f.shape[1], self.columns)
         return _best_amounts(_as_nonnegative(rows), self.f.astype(np.float64)).astype(dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
-    r"""Set one column of ``c`` after the other to its best non-negative value, given $XF^\top$ and $FF^\top$.
+    r"""Set the columns of ``c``, one by one, to their best values.
 
-    Each is a least-squares problem, $c_j \leftarrow \max\left(0,\; c_j + (X f_j - C F f_j) /
-    \|f_j\|^2\right)$, and clipping its answer is exact, because the entries do not depend on each
-    other.
+    They are non-negative; $XF^\top$ and $FF^\top$ are given. Each is a least-squares problem, $c_j
+    \leftarrow \max\left(0,\; c_j + (X f_j - C F f_j) / \|f_j\|^2\right)$, and clipping its answer
+    is exact, because the entries do not depend on each other.
     """
     rows, wanted = (
         c.T.copy(),
@@ -100,10 +102,11 @@ def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 
 
 
 def _best_amounts(x: FloatArray, f: FloatArray) -> FloatArray:
-    """Solve a non-negative least-squares problem for each row of ``x`` (n, d), with the rows of ``f`` (k, d) as parts.
+    """Solve non-negative least squares for each row of ``x`` (n, d).
 
-    Sweeps guess which parts a row contains. Then parts leave and join this set until no other would
-    lower the error (the active set of Lawson and Hanson, 1974, doi:10.1137/1.9781611971217).
+    The parts are the rows of ``f`` (k, d). Sweeps guess which parts a row contains. Then parts
+    leave and join this set until no other would lower the error (the active set of Lawson and
+    Hanson, 1974, doi:10.1137/1.9781611971217).
     """
     c = _update_columns(np.zeros((len(x), len(f))), x @ f.T, f @ f.T, _GUESSES)
     chosen, rows = (
@@ -141,7 +144,10 @@ def _best_amounts(x: FloatArray, f: FloatArray) -> FloatArray:
 
 
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
-    """Take ``k`` rows of ``x`` as parts, or columns if there are fewer of them; exact if all are taken."""
+    """Take ``k`` rows of ``x`` as parts, or columns if there are fewer of them.
+
+    The result is exact if all are taken.
+    """
     if x.shape[1] < x.shape[0]:
         f, c = _rows_as_parts(x.T, k, rng)
         return c.T, f.T
@@ -152,7 +158,7 @@ def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
 
 
 def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
-    """Yield an endless sequence of starts: two from the SVD, one from ``x`` itself, then random ones."""
+    """Yield starts without end: two from the SVD, one from ``x`` itself, then random ones."""
     u, s, vt = randomized_svd(
         x, k, oversample=20, rng=0
     )  # the same in each call; exact where the matrix is small
@@ -182,7 +188,7 @@ def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
 
 
 def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
-    """Move the length of each row of ``f`` into its column of ``c``, and put the heaviest part first.
+    """Move the length of each row of ``f`` into its column of ``c``, the heaviest part first.
 
     A part with no more weight than rounding gives it is not needed: it becomes zero.
     """
@@ -201,7 +207,8 @@ def _as_nonnegative(x: ArrayLike) -> FloatArray:
     matrix = as_matrix(x, "x", ", and scikit-learn's NMF takes it as it is")
     if (matrix < 0).any():
         raise ValueError(
-            f"x must be non-negative, got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
+            "x must be non-negative, "
+            f"got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
         )
     return matrix
 

@@ -34,7 +34,9 @@ _WAYS = {  # what to say of methods that only scikit-learn's PCA has
     "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
 }
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
-_SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
+# It is used if the last variance kept is at least this share of the first: that costs 5 of 16
+# digits.
+_SAFE = 1e-5
 
 
 class PCA:
@@ -120,7 +122,10 @@ class PCA:
         return utils.Tags(estimator_type=None, target_tags=no_target, transformer_tags=transformer)
 
     def fit(self, x: ArrayLike, y: object = None) -> Self:
-        """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
+        """Find the mean and the axes of at least two points, and return the model itself.
+
+        ``y`` is ignored.
+        """
         points = as_matrix(x, "x", ", and scikit-learn's PCA takes it as it is")
         n, d = points.shape
         if n < 2:
@@ -156,7 +161,7 @@ class PCA:
         return self.fit(x).transform(x)
 
     def transform(self, x: ArrayLike) -> FloatArray:
-        r"""Return the coordinates (n, k) of points (n, d) along the axes, $(X - 1\bar{x}^\top) V$."""
+        r"""Return coordinates (n, k) of points (n, d) along the axes, $(X - 1\bar{x}^\top) V$."""
         self._check_fit()
         points, dtype = as_new_rows(x, "x", self.n_features_in_, self._columns)
         wider = np.result_type(dtype, self.components_)
@@ -164,7 +169,7 @@ class PCA:
         return coordinates / self._units
 
     def inverse_transform(self, z: ArrayLike) -> FloatArray:
-        r"""Return the points (n, d) that have the coordinates ``z`` (n, k), $Z V^\top + 1\bar{x}^\top$."""
+        r"""Return the points (n, d) with coordinates ``z`` (n, k), $Z V^\top + 1\bar{x}^\top$."""
         self._check_fit()
         coordinates, dtype = as_new_rows(z, "z", len(self.components_))
         points: FloatArray = (coordinates * self._units) @ self.components_ + self.mean_
@@ -178,10 +183,10 @@ class PCA:
 def _right_vectors(
     a: FloatArray, wanted: int | float | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
+    """Return all singular values, largest first, and right vectors as rows.
 
-    With many rows they come from the scatter matrix ``a.T @ a``, which is faster, unless its squares
-    hide a value that is wanted.
+    They are accurate for those that are ``wanted``. With many rows they come from the scatter
+    matrix ``a.T @ a``, which is faster, unless its squares hide a value that is wanted.
     """
     if len(a) >= _TALL * a.shape[1] > 0:
         squares, vectors = np.linalg.eigh(a.T @ a)

@@ -27,13 +27,13 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
-    "storage",
+    "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank",
+    "rank_factorization", "stable_rank", "storage",
 ]  # fmt: skip
 
 
 class RankFactorization(NamedTuple):
-    """A matrix as ``c @ f``: ``r`` of its own columns, in their order, and the recipe for all columns."""
+    """A matrix as ``c @ f``: ``r`` of its own columns, in order, and the recipe for all."""
 
     c: FloatArray
     f: FloatArray
@@ -46,7 +46,7 @@ class RankFactorization(NamedTuple):
 
 
 def _tolerance(rtol: float | None, a: ArrayLike, largest: Any) -> Any:
-    """Return what the singular values of ``a`` must exceed to count, from the ``largest`` of each matrix."""
+    """Return what singular values of ``a`` must exceed to count, from each matrix's ``largest``."""
     original = np.asarray(a)
     m, n = original.shape[-2:]
     share = max(m, n) * float(np.finfo(np.float64).eps)  # the rounding of the SVD, in float64
@@ -62,17 +62,17 @@ def _tolerance(rtol: float | None, a: ArrayLike, largest: Any) -> Any:
 
 
 def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
-    r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
+    r"""Count singular values by a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
     Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a
-    question with a tolerance. A value counts if it exceeds ``rtol`` $\sigma_1$, with ``rtol`` at least
-    0 and below 1, by more than the rounding of the SVD: ``max(m, n)`` times the machine epsilon of
-    float64 times $\sigma_1$. So a value at the tolerance does not count, and at 0 rounding does not.
-    By default the tolerance is this rounding alone. For an array of float32 or float16, whose
-    entries were rounded to that type, it is larger by twice the most that this can move a singular
-    value (Weyl's inequality): by ``sqrt(min(m, n))`` of its epsilons times $\sigma_1$, and by
-    ``sqrt(m * n)`` times its smallest number. Source: Golub and Van Loan (2013), *Matrix
-    Computations*, 4th edition, section 5.4.1.
+    question with a tolerance. A value counts if it exceeds ``rtol`` $\sigma_1$, with ``rtol`` at
+    least 0 and below 1, by more than the rounding of the SVD: ``max(m, n)`` times the machine
+    epsilon of float64 times $\sigma_1$. So a value at the tolerance does not count, and at 0
+    rounding does not. By default the tolerance is this rounding alone. For an array of float32 or
+    float16, whose entries were rounded to that type, it is larger by twice the most that this can
+    move a singular value (Weyl's inequality): by ``sqrt(min(m, n))`` of its epsilons times
+    $\sigma_1$, and by ``sqrt(m * n)`` times its smallest number. Source: Golub and Van Loan (2013),
+    *Matrix Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
@@ -84,7 +84,7 @@ def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
 
 
 def stable_rank(a: ArrayLike) -> Any:
-    r"""Count the directions by their weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
+    r"""Count directions by weight, $\|A\|_F^2 / \|A\|_2^2 = \sum_i (\sigma_i / \sigma_1)^2$.
 
     It changes continuously with the matrix and needs no tolerance. It lies between 1 and the rank,
     or is 0. Source: Rudelson and Vershynin (2007), doi:10.1145/1255443.1255449.
@@ -98,16 +98,16 @@ def stable_rank(a: ArrayLike) -> Any:
 
 
 def effective_rank(s: ArrayLike) -> Any:
-    r"""Count the directions by the entropy of their singular values ``s`` (r,), $\exp(-\sum_i x_i \ln x_i)$.
+    r"""Count directions by the entropy of singular values ``s`` (r,), $\exp(-\sum_i x_i \ln x_i)$.
 
     Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it
     reaches if and only if all nonzero values are equal, and it is never below `stable_rank`,
     because weak directions count for more here. It is 0 if all values are zero. An array (..., r)
-    of spectra gives an array, so pass the singular values, not the matrix, and not their squares, the
-    eigenvalues or variances. Source: Roy and Vetterli
-    (2007), *The effective rank*, EUSIPCO, 606-610.
+    of spectra gives an array, so pass the singular values, not the matrix, and not their squares,
+    the eigenvalues or variances. Source: Roy and Vetterli (2007), *The effective rank*, EUSIPCO,
+    606-610.
 
-    >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
+    >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # stable: 2, 1.25
     (2.0, 1.889882)
     """
     if getattr(s, "ndim", 1) > 1:
@@ -122,7 +122,7 @@ def effective_rank(s: ArrayLike) -> Any:
 
 
 def _independent_columns(coordinates: FloatArray, least: float, floor: float) -> NDArray[np.intp]:
-    """Pick r columns of an (r, n) matrix of rank r, so that the others are mixtures of them with modest factors.
+    """Pick r columns of an (r, n) matrix of rank r that mix to the others by modest factors.
 
     Each is the leftmost whose distance from the span of those before it is at least ``floor`` and
     the share ``least`` of its own length, so that the unit of a column does not matter. On ordinary
@@ -145,7 +145,7 @@ def _independent_columns(coordinates: FloatArray, least: float, floor: float) ->
 
 
 def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactorization:
-    r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
+    r"""Write a matrix of rank ``r`` as ``c @ f``: its own columns, and the recipe for all.
 
     $A = C F$ with $C = A[:, J]$, a copy, and $F[:, J] = I$. The columns $J$ are taken from left to
     right as in row reduction, so $F$ holds the nonzero rows of the reduced echelon form. But a
@@ -184,7 +184,7 @@ def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactor
 
 
 def storage(m: int, n: int, k: int) -> tuple[int, int]:
-    """Count the numbers in an (m, n) matrix, ``m * n``, and in its two factors of rank ``k``, ``k * (m + n)``.
+    """Count the numbers in an (m, n) matrix, ``m * n``, and in two factors, ``k * (m + n)``.
 
     The counts are Python integers, exact at any size. The factors hold ``k**2`` more numbers than a
     matrix of rank ``k`` has degrees of freedom, since ``(c @ h) @ (inv(h) @ f)`` is the same
@@ -198,7 +198,7 @@ def storage(m: int, n: int, k: int) -> tuple[int, int]:
 
 
 def break_even_rank(m: int, n: int) -> float:
-    r"""Return the rank $mn / (m + n)$ below which two factors hold fewer numbers than an (m, n) matrix.
+    r"""Return the rank $mn / (m + n)$ below which factors hold fewer numbers than the matrix.
 
     >>> break_even_rank(600, 512)
     276.2589928057554

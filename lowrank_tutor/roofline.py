@@ -42,8 +42,8 @@ from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
 __all__ = [
-    "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover", "gpu_floor", "gpu_named",
-    "half_type", "trials",
+    "GPUS", "Floor", "Gpu", "Trial", "attention_bytes", "fused_backends", "gpu_crossover",
+    "gpu_floor", "gpu_named", "half_type", "trials",
 ]  # fmt: skip
 
 HALF = 2  # bytes of a number in half precision
@@ -79,10 +79,10 @@ def gpu_named(name: str, memory: float) -> str | None:
 
 
 class Floor(NamedTuple):
-    """The least time that a card can take, which wall sets it ("compute" or "memory"), and the counts behind it.
+    """The least time a card can take, and the counts behind it.
 
-    ``flops`` are the operations in the matrix products, ``moved_bytes`` what must be read or
-    written at least.
+    It says which wall sets the time, "compute" or "memory". ``flops`` are the operations in the
+    matrix products, ``moved_bytes`` what must be read or written at least.
     """
 
     seconds: float
@@ -94,13 +94,14 @@ class Floor(NamedTuple):
 def gpu_floor(
     n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1
 ) -> Floor:
-    r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS`` or a `Gpu` of your own.
+    r"""Return the least time of attention with Q, K and V given, on a card.
 
-    With ``d`` the width of one head (``dim // heads``), and D = ``heads`` times ``d``, exact attention
-    takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer takes $8 n k D$ operations and
-    moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are written and
-    read again. Softmax is left out, which only lowers the floor. Source: Williams, Waterman and
-    Patterson (2009), "Roofline", Communications of the ACM 52(4).
+    The card is one of ``GPUS`` or a `Gpu` of your own. With ``d`` the width of one head (``dim //
+    heads``), and D = ``heads`` times ``d``, exact attention takes $4 n^2 D$ operations and moves $4
+    n D$ numbers. Linformer takes $8 n k D$ operations and moves $4 n D + n k + 4 k D$ numbers: E is
+    read, and the mixed keys and values are written and read again. Softmax is left out, which only
+    lowers the floor. Source: Williams, Waterman and Patterson (2009), "Roofline", Communications of
+    the ACM 52(4).
 
     >>> exact = gpu_floor(16384, 64, 8, "T4")
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
@@ -121,9 +122,10 @@ def gpu_floor(
 
 
 def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
-    """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
+    """Return the least number of tokens from which Linformer's floor is the lower one.
 
-    With fewer tokens, mixing and reading E cost more than they save.
+    The other floor is that of exact attention, and the number is above k. With fewer tokens, mixing
+    and reading E cost more than they save.
 
     >>> gpu_crossover(256, 64, 8, "T4")
     624
@@ -145,10 +147,10 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1)
 
 
 def half_type(device: torch.device | str) -> torch.dtype:
-    """Return the type to attend in: bfloat16 on a GPU from compute capability 8.0 on, else float16; float32 on a CPU.
+    """Return the type to attend in.
 
-    Below 8.0 PyTorch's fused kernels do not take bfloat16, and attention in bfloat16 is written
-    out.
+    It is bfloat16 on a GPU from compute capability 8.0 on, else float16; float32 on a CPU. Below
+    8.0 PyTorch's fused kernels do not take bfloat16, and attention in bfloat16 is written out.
     """
     place = check_device(device)
     if place is None or place.type != "cuda":
@@ -157,10 +159,10 @@ def half_type(device: torch.device | str) -> torch.dtype:
 
 
 def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
-    """Ask PyTorch which fused kernels, "flash" or "efficient", take these tensors (batch, heads, n, d) on their GPU.
+    """Ask PyTorch which fused kernels, "flash" or "efficient", take these tensors.
 
-    Without any, the weights are written out. On a CPU, which has kernels of its own, the answer is
-    empty.
+    The tensors are (batch, heads, n, d), on a GPU. Without any, the weights are written out. On a
+    CPU, which has kernels of its own, the answer is empty.
     """
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":
@@ -185,9 +187,10 @@ def attention_bytes(
     batch: int = 1,
     feedforward: int | None = None,
 ) -> int:
-    """Return the bytes that attention takes, Q, K, V and the result among them; unfused, each weight takes 12 more.
+    """Return the bytes that attention takes, Q, K, V and the result among them.
 
-    ``d`` is the width of one head (``dim // heads``), and a number takes two bytes.
+    Unfused, each weight takes 12 more. ``d`` is the width of one head (``dim // heads``), and a
+    number takes two bytes.
 
     With ``feedforward``, the width of the second half, return the peak of a whole encoder layer
     without gradients, its parameters left out. The first half holds, beside attention, the tokens,
@@ -237,7 +240,7 @@ def trials(
     free: float = math.inf,
     fused: bool = True,
 ) -> list[Trial]:
-    """Choose what to run at each length so that nothing asks for more than four fifths of the ``free`` bytes.
+    """Choose what to run at each length, within four fifths of the ``free`` bytes.
 
     There are at most 1000 ``lengths``. ``torch.cuda.mem_get_info()[0]`` tells how many are free,
     `fused_backends` whether attention is fused.

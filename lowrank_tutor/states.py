@@ -52,7 +52,10 @@ __all__ = [
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
-GROWTH = "at most 2, or the state would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1)"
+GROWTH = (
+    "at most 2, or the state would grow (torch.nn.functional.normalize(k, "
+    "dim=3) gives keys of length 1)"
+)
 
 
 def linear_state(
@@ -62,7 +65,9 @@ def linear_state(
     decay: float | torch.Tensor | None = None,
     delta: float | torch.Tensor | None = None,
 ) -> torch.Tensor:
-    r"""Write keys and values into a state, one after the other, and return it: (d, d_v), of rank at most min(n, d).
+    r"""Write keys and values into a state (d, d_v), one after the other, and return it.
+
+    Its rank is at most min(n, d).
 
     Parameters
     ----------
@@ -95,7 +100,7 @@ def linear_state(
 
 
 def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float:
-    r"""Return the relative error of the values that keys read from a state: $\|K S - V\|_F / \|V\|_F$.
+    r"""Return the relative error of what keys read from a state, $\|K S - V\|_F / \|V\|_F$.
 
     ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the
     values that they should read, not all zero.
@@ -122,13 +127,15 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
 
 @overload
 def delta_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *, log_decay: torch.Tensor | None = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *,
+    log_decay: torch.Tensor | None = ...,
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def delta_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *, log_decay: torch.Tensor | None = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *,
+    log_decay: torch.Tensor | None = ...,
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
@@ -144,15 +151,15 @@ def delta_attention(
     token_mask: torch.Tensor | None = None,
     return_state: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-    r"""Read a state that the delta rule writes, a chunk of tokens at a time; with decays, Gated DeltaNet and KDA.
+    r"""Read a state that the delta rule writes, a chunk of tokens at a time.
 
-    Token t reads $S_t^\top q_t$, (batch, heads, n, d_v). Queries are not scaled and keys not
-    normalized: with keys of length 1 the rule erases. Where $\beta_t \|k_t\|^2$ is above 2, the
-    state grows, in the end to infinity and NaN, so that is refused on a CPU. Within a chunk one
-    triangular system gives what each token adds, and the rest is products of matrices (Yang et al.
-    2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; a decay for
-    each number of a key: Kimi Team 2025, arXiv:2510.26692). Chunks of any size give the same but
-    for rounding.
+    With decays this is Gated DeltaNet and KDA. Token t reads $S_t^\top q_t$, (batch, heads, n,
+    d_v). Queries are not scaled and keys not normalized: with keys of length 1 the rule erases.
+    Where $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN, so that
+    is refused on a CPU. Within a chunk one triangular system gives what each token adds, and the
+    rest is products of matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and
+    Hatamizadeh 2024, arXiv:2412.06464; a decay for each number of a key: Kimi Team 2025,
+    arXiv:2510.26692). Chunks of any size give the same but for rounding.
 
     Parameters
     ----------
@@ -176,7 +183,8 @@ def delta_attention(
     Examples
     --------
     >>> import torch
-    >>> q, k, v = torch.nn.functional.normalize(torch.randn(3, 1, 2, 100, 8, dtype=torch.float64), dim=4)
+    >>> parts = torch.randn(3, 1, 2, 100, 8, dtype=torch.float64)
+    >>> q, k, v = torch.nn.functional.normalize(parts, dim=4)
     >>> beta = torch.full((1, 2, 100), 0.5, dtype=torch.float64)
     >>> chunks, steps = (delta_attention(q, k, v, beta, chunk=size) for size in (64, 1))
     >>> torch.allclose(chunks, steps)
@@ -228,7 +236,10 @@ def _chunk(
     beta: torch.Tensor,
     log_decay: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Read and write a chunk of tokens at once: one triangular system gives what is written, all $\tilde v_t$."""
+    r"""Read and write a chunk of tokens at once.
+
+    One triangular system gives what is written, all $\tilde v_t$.
+    """
     # For each pair of tokens the logarithms between them are added up: a difference of two sums
     # from the start would lose its digits after a strong decay, and be NaN after one of -inf.
     later = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril(-1)[
@@ -252,7 +263,10 @@ def _chunk(
 
 
 def _products(x: torch.Tensor, y: torch.Tensor, ratios: torch.Tensor) -> torch.Tensor:
-    """Return the inner products of rows x_i and y_j, their entries multiplied by ``ratios``, (..., c, c, 1 or d)."""
+    """Return the inner products of rows x_i and y_j, (..., c, c).
+
+    Their entries are multiplied by ``ratios``, (..., c, c, 1 or d).
+    """
     if ratios.shape[-1] == 1:  # the sum below, with fewer and larger steps
         return ratios[..., 0] * (x @ y.mT)
     products: torch.Tensor = torch.einsum("...id,...jd,...ijd->...ij", x, y, ratios)
@@ -260,13 +274,14 @@ def _products(x: torch.Tensor, y: torch.Tensor, ratios: torch.Tensor) -> torch.T
 
 
 def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Write a product of n factors $I - \beta_t k_t k_t^\top$, the last on the left, as $I - K^\top Y$.
+    r"""Write a product of n factors $I - \beta_t k_t k_t^\top$ as $I - K^\top Y$.
 
-    The vectors are the rows of ``k`` (n, d), and ``beta`` (n,) are any numbers. $Y = T K$, where T
-    is the inverse of $I$ plus the part of $\operatorname{diag}(\beta) K K^\top$ strictly below its
-    diagonal, times $\operatorname{diag}(\beta)$ (Bischof and Van Loan 1987, doi:10.1137/0908009; in
-    attention Yang et al. 2024, arXiv:2406.06484). It returns ``y`` (n, d), with which the product
-    is ``I - k.T @ y``, and ``t`` (n, n), lower triangular.
+    The last factor stands on the left. The vectors are the rows of ``k`` (n, d), and ``beta`` (n,)
+    are any numbers. $Y = T K$, where T is the inverse of $I$ plus the part of
+    $\operatorname{diag}(\beta) K K^\top$ strictly below its diagonal, times
+    $\operatorname{diag}(\beta)$ (Bischof and Van Loan 1987, doi:10.1137/0908009; in attention Yang
+    et al. 2024, arXiv:2406.06484). It returns ``y`` (n, d), with which the product is ``I - k.T @
+    y``, and ``t`` (n, n), lower triangular.
 
     >>> import torch
     >>> y, t = wy(torch.eye(2), torch.tensor([1.0, 0.5]))
@@ -284,11 +299,11 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def causal_decay(a: torch.Tensor) -> torch.Tensor:
-    r"""Write a recurrence as a matrix: $L_{ij} = a_{j+1} \cdots a_i$ is left at time i of what was written at time j.
+    r"""Write a recurrence as a matrix, $L_{ij} = a_{j+1} \cdots a_i$.
 
-    $y = L x$ is the recurrence $y_i = a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks
-    below it have rank at most 1 (Dao and Gu 2024, arXiv:2405.21060). The decays ``a`` (n,) are any
-    numbers; the first is never used.
+    This much is left at time i of what was written at time j. $y = L x$ is the recurrence $y_i =
+    a_i y_{i-1} + x_i$. Above the diagonal L is zero; blocks below it have rank at most 1 (Dao and
+    Gu 2024, arXiv:2405.21060). The decays ``a`` (n,) are any numbers; the first is never used.
 
     >>> import torch
     >>> causal_decay(torch.tensor([1, 2, 1, 3])).tolist()
@@ -302,11 +317,12 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
 
 
 def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
-    """Return the rank of each block below the diagonal: rows from i on, columns before i, for i from 1 to n - 1.
+    """Return the rank of each block below the diagonal.
 
-    For the matrix of `causal_decay` it is at most 1, for a recurrence with a state of d numbers at
-    most d. ``m`` (n, n) is real and finite, of at least two rows. Singular values below the share
-    ``rtol`` of the block's largest are zero, by default as in ``rank.numerical_rank``.
+    A block has rows from i on and columns before i, for i from 1 to n - 1. For the matrix of
+    `causal_decay` it is at most 1, for a recurrence with a state of d numbers at most d. ``m`` (n,
+    n) is real and finite, of at least two rows. Singular values below the share ``rtol`` of the
+    block's largest are zero, by default as in ``rank.numerical_rank``.
 
     >>> import torch
     >>> block_ranks(causal_decay(torch.tensor([1.0, 2.0, 1.0, 3.0])))
@@ -350,14 +366,14 @@ def window_attention(
     state: State | None = None,
     return_state: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, State]:
-    r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time; never to later ones.
+    r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time.
 
-    Tokens are cut into groups of ``m``. A query sees the last ``window`` tokens, its own among
-    them, as they are, and the up to ``m - 1`` tokens before these whose group reaches into them. Of
-    each earlier group it sees the mean key and the mean value: Linformer with averages, made
-    causal. With m = 1 it is exact causal attention, whatever the window: the mean of one token is
-    that token. The result is (batch, heads, n_queries, d_v); a query that sees no real token gives
-    zero.
+    Later ones are never seen. Tokens are cut into groups of ``m``. A query sees the last ``window``
+    tokens, its own among them, as they are, and the up to ``m - 1`` tokens before these whose group
+    reaches into them. Of each earlier group it sees the mean key and the mean value: Linformer with
+    averages, made causal. With m = 1 it is exact causal attention, whatever the window: the mean of
+    one token is that token. The result is (batch, heads, n_queries, d_v); a query that sees no real
+    token gives zero.
 
     A hidden token keeps its place in its group and in the window. So padding before a sequence
     changes no result if its length is a multiple of ``m``, and otherwise other tokens share a mean;
@@ -387,8 +403,8 @@ def window_attention(
     --------
     >>> import torch
     >>> q, k, v = torch.randn(3, 1, 2, 64, 8, dtype=torch.float64)
-    >>> exact = window_attention(q, k, v, window=16, m=1)
-    >>> torch.allclose(exact, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
+    >>> exact = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    >>> torch.allclose(window_attention(q, k, v, window=16, m=1), exact)
     True
     """
     check_attention_inputs(q, k, v, token_mask)
@@ -474,7 +490,10 @@ def _rate(
     token_mask: torch.Tensor | None,
     axes: tuple[int, ...],
 ) -> torch.Tensor:
-    """Check shares or decays of real tokens, and return them with 0 for hidden ones, (batch, groups, n, width)."""
+    """Check shares or decays of real tokens, and put 0 for hidden ones.
+
+    The result is (batch, groups, n, width).
+    """
     wide = torch.promote_types(k.dtype, torch.float32)
     like = k.new_empty(0, dtype=wide) if check_plain(name, value).dtype == wide else k
     way = ": heads come before tokens, in q, k, and v too (.transpose(1, 2) brings them there)"
@@ -488,7 +507,10 @@ def _rate(
 
 
 def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
-    """Refuse numbers outside their range where they can be looked at: on a CPU, not while compiling or in vmap."""
+    """Refuse numbers outside their range where they can be looked at.
+
+    That is on a CPU, not while compiling or in vmap.
+    """
     if value.device.type == "cpu" and not (torch.compiler.is_compiling() or is_transformed()):
         found = value.detach()
         shares, grows = (
@@ -521,7 +543,10 @@ def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.
 
 
 def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> list[torch.Tensor]:
-    """Average whole groups of m keys and values, and return beside them which tokens are real, (batch, 1, count, m)."""
+    """Average whole groups of m keys and values, and return which tokens are real.
+
+    The latter is (batch, 1, count, m).
+    """
     whole = k.shape[2] // m * m
 
     def split(part: torch.Tensor) -> torch.Tensor:  # (batch, groups, count, m, width)
@@ -544,10 +569,10 @@ def _added(
     log_votes: torch.Tensor,
     real: torch.Tensor,
 ) -> torch.Tensor:
-    """Build what is added to the logits of queries start .. end - 1: votes of groups, -inf where they may not look.
+    """Build what is added to the logits of queries start .. end - 1.
 
-    Columns are the groups 0 .. last - 1, and then the tokens from the group ``first`` on, of which
-    some are ``real``.
+    It holds votes of groups, and -inf where they may not look. Columns are the groups 0 .. last -
+    1, and then the tokens from the group ``first`` on, of which some are ``real``.
     """
     device = log_votes.device
     queries = torch.arange(start, end, device=device)[:, None]
@@ -564,7 +589,10 @@ def _added(
 def _attend_added(
     q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor
 ) -> torch.Tensor:
-    """Attend with something added to the logits; where that hides all, the result is zero, not NaN."""
+    """Attend with something added to the logits.
+
+    Where that hides all, the result is zero, not NaN.
+    """
     empty = (added == -math.inf).all(dim=3, keepdim=True)
     mask = added.masked_fill(empty, 0).to(q.dtype)
     return attend(q, keys, values, mask).masked_fill(empty, 0)

@@ -4,8 +4,9 @@ Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(
 values, largest first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or
 "spectral". Where ``a`` may be (..., m, n), a stack of matrices gives the results of its matrices,
 stacked: the last two axes are always a matrix, so move the colors of an image to the front. Arrays
-are real, finite and non-empty. A spectrum holds singular values, not their squares, is non-negative,
-and never rises. Float16 and float32 are factored in float32, everything else in float64.
+are real, finite and non-empty. A spectrum holds singular values, not their squares, is
+non-negative, and never rises. Float16 and float32 are factored in float32, everything else in
+float64.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from lowrank_tutor._checks import (
 )
 
 __all__ = [
-    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "noise_edge", "randomized_svd",
-    "relative_error", "tail_error", "truncated_svd",
+    "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "noise_edge",
+    "randomized_svd", "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
 
 
 class SVDResult(NamedTuple):
-    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
+    """A truncated singular value decomposition, ``a ~ (u * s) @ vt``.
 
-    The columns of ``u`` (..., m, k) and the rows of ``vt`` (..., k, n) are orthonormal, and ``s``
-    (..., k) falls. The largest entry of each column of ``u`` is positive; of equally large ones,
-    the first.
+    For a stack it is ``(u * s[..., None, :]) @ vt``. The columns of ``u`` (..., m, k) and the rows
+    of ``vt`` (..., k, n) are orthonormal, and ``s`` (..., k) falls. The largest entry of each
+    column of ``u`` is positive; of equally large ones, the first.
     """
 
     u: FloatArray
@@ -51,8 +52,9 @@ class SVDResult(NamedTuple):
 
 
 def fix_signs(vectors: ArrayLike) -> FloatArray:
-    """Return the sign (1 or -1) for each column of ``vectors`` (..., m, k) that makes its largest entry positive.
+    """Return a sign for each column of ``vectors`` (..., m, k).
 
+    The sign (1 or -1) makes the largest entry of its column positive.
     A singular pair may be negated as a whole, and this picks one of the two. Among entries that
     agree to half their digits the first decides, so that rounding cannot.
     """
@@ -82,7 +84,7 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
 
 
 def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
-    r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
+    r"""Return the ``k`` largest singular values and vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
     Source: Golub and Van Loan (2013), *Matrix Computations*, 4th edition, section 2.4.
 
@@ -96,7 +98,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
 
 
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
-    r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
+    r"""Return the closest matrix of rank up to ``k``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
     The result is closest in the Frobenius norm, the spectral norm, and every other norm that
     depends only on the singular values. In the Frobenius norm no other is as close if $\sigma_k >
@@ -112,7 +114,7 @@ def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
 
 
 def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
-    r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
+    r"""Return the error of the best rank-``k`` approximation from all singular values ``s`` (r,).
 
     It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral
     norm, for ``k`` from 0 to ``len(s)``. Values that ``s`` leaves out, as `randomized_svd` does,
@@ -129,7 +131,7 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
 
 
 def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> Any:
-    r"""Return the error of an approximation as a fraction of what it approximates, $\|\tilde A - A\| / \|A\|$.
+    r"""Return the relative error of an approximation, $\|\tilde A - A\| / \|A\|$.
 
     The result is a float for two matrices of one shape, and an array (...) for two stacks of shape
     (..., m, n). No matrix of ``exact`` may be zero. A zero matrix as ``approx`` has the error 1.
@@ -154,10 +156,10 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
 
 
 def _apart(y: FloatArray) -> FloatArray:
-    """Return columns (m, b) with the span of ``y`` that are far from parallel, so that a product blurs none of them.
+    """Return columns (m, b) with the span of ``y`` that are far from parallel.
 
-    Cholesky's factor of the small ``y.T @ y`` does this several times faster than QR. It need not
-    exist where columns are nearly dependent; there QR serves.
+    So a product blurs none of them. Cholesky's factor of the small ``y.T @ y`` does this several
+    times faster than QR. It need not exist where columns are nearly dependent; there QR serves.
     """
     y = y / (np.abs(y).max() or 1)  # so that squares neither overflow nor vanish
     try:
@@ -174,7 +176,7 @@ def randomized_svd(
     power_iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> SVDResult:
-    r"""Approximate the ``k`` largest singular values and their vectors, from a few products of the matrix.
+    r"""Approximate the ``k`` largest singular values and vectors from a few products.
 
     A block of ``k + oversample`` random vectors $g$ is sent through the matrix and back,
     $(AA^\top)^t Ag$, with $t$ = ``power_iterations``, and the matrix is projected onto an
@@ -226,12 +228,12 @@ def randomized_svd(
 
 
 def _marchenko_pastur_median(beta: float) -> float:
-    r"""Return the median of the Marchenko-Pastur law, the limit of squared singular values of noise, for ``beta``.
+    r"""Return the median of the Marchenko-Pastur law for ``beta``.
 
-    With $t = 1 + \beta - 2\sqrt\beta \cos\theta$ the distribution function is
-    $\left(\beta\theta + \sqrt\beta \sin\theta - (1 - \beta)\varphi\right) / (\pi\beta)$, where
-    $\varphi$ is the angle of $1 / (1 - \sqrt\beta e^{i\theta})$. Bisection in $\theta$ is exact to
-    the last digits.
+    It is the limit of squared singular values of noise. With $t = 1 + \beta - 2\sqrt\beta
+    \cos\theta$ the distribution function is $\left(\beta\theta + \sqrt\beta \sin\theta - (1 -
+    \beta)\varphi\right) / (\pi\beta)$, where $\varphi$ is the angle of $1 / (1 - \sqrt\beta
+    e^{i\theta})$. Bisection in $\theta$ is exact to the last digits.
     """
     r = math.sqrt(beta)
     low, high = 0.0, math.pi
@@ -246,7 +248,7 @@ def _marchenko_pastur_median(beta: float) -> float:
 
 
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
-    r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
+    r"""Return the threshold below which singular values of a noisy (m, n) matrix are best dropped.
 
     For independent normal noise of standard deviation ``noise`` in every entry, and with
     $\beta = \min(m, n) / \max(m, n)$, it is $x \sqrt{\max(m, n)} \cdot \mathrm{noise}$, where
@@ -259,7 +261,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     of m rows they are ``np.sqrt(m * eigenvalues)``. Source: Gavish and Donoho (2014),
     doi:10.1109/TIT.2014.2323359.
 
-    >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
+    >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) sqrt(3) 0.5
     2.0
     """
     beta, unit = _noise_unit(s, m, n, noise)
@@ -270,7 +272,7 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
 
 
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
-    r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
+    r"""Return what singular values of (m, n) noise alone reach, $\nu(\sqrt m + \sqrt n)$.
 
     A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a
     cut should keep only what is above the somewhat higher `hard_threshold`. The arguments (singular
@@ -327,11 +329,11 @@ def choose_rank(
     `randomized_svd`, the sum of all squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are
     then too few, the rule is refused.
 
-    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$, of ratios that agree to
-    half their digits the first. Values below $r \varepsilon \sigma_1$ count as rounding. The last
-    values of noise can lie far apart by chance, so in the second half of the spectrum only ``1/r``
-    of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves better; values
-    that are equal up to rounding are refused.
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$, of ratios that agree
+    to half their digits the first. Values below $r \varepsilon \sigma_1$ count as rounding. The
+    last values of noise can lie far apart by chance, so in the second half of the spectrum only
+    ``1/r`` of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves
+    better; values that are equal up to rounding are refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given
     instead of a number, stands for the best threshold for noise of unknown size, `hard_threshold`,
@@ -387,13 +389,14 @@ def choose_rank(
     if not enough[-1]:
         kept = f"{1 - (lost[-1] / lost[0]) ** 2:.1%}"
         raise ValueError(
-            f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {kept} of total"
+            f"s must hold enough values for this {chosen[0]}, "
+            f"got {spectrum.size} with {kept} of total"
         )
     return int(np.argmax(enough))
 
 
 def _widest_gap(scaled: FloatArray, eps: float) -> int:
-    """Return the rank below which a falling spectrum, scaled to start at 1, falls by the largest factor."""
+    """Return the rank below which a spectrum, scaled to start at 1, falls by the largest factor."""
     floored = np.maximum(scaled, scaled.size * eps)
     excess = floored[:-1] / floored[1:] - 1
     if excess.max(initial=0) <= 2 * scaled.size * eps:

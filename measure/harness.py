@@ -51,7 +51,10 @@ def wall_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
 
 
 def processor_clock(function: Callable[[int], Any], run: int) -> tuple[float, Any]:
-    """Run a function, and return the seconds that this process computed, which others on the machine do not stretch."""
+    """Run a function, and return the seconds that this process computed.
+
+    Others on the machine do not stretch them.
+    """
     start = time.process_time()
     result = function(run)
     return time.process_time() - start, result
@@ -67,12 +70,12 @@ def interleaved(
     limit: float = math.inf,
     least: int = 3,
 ) -> dict[str, Timing]:
-    """Run all methods in turn, ``repeats`` times, in a new order each round and after one round that does not count.
+    """Run all methods in turn, ``repeats`` times, in a new order each round.
 
-    So a slow minute of the machine meets all of them. ``judge`` looks at each result outside the
-    timed part. A method that raises is not run again. One that would spend more than ``limit``
-    seconds, by its time in the first round, gets fewer runs, but not fewer than ``least``; they are
-    spread over the rounds.
+    So a slow minute of the machine meets all of them. One round that does not count comes first.
+    ``judge`` looks at each result outside the timed part. A method that raises is not run again.
+    One that would spend more than ``limit`` seconds, by its time in the first round, gets fewer
+    runs, but not fewer than ``least``; they are spread over the rounds.
     """
     order = list(methods)
     shuffle = random.Random(seed).shuffle
@@ -98,7 +101,10 @@ def interleaved(
 
 
 def due(run: int, runs: int, repeats: int) -> bool:
-    """Say whether a method that gets ``runs`` of ``repeats`` rounds runs in this one; in round -1 every method does."""
+    """Say whether a method that gets ``runs`` of ``repeats`` rounds runs in this one.
+
+    In round -1 every method does.
+    """
     return run < 0 or run * runs // repeats > (run - 1) * runs // repeats
 
 
@@ -106,7 +112,8 @@ def say_if_busy(machine: Mapping[str, Any]) -> None:
     """Print a warning where others use the machine too."""
     if machine["load_average"][0] > machine["cores"] / 4:
         print(
-            f"The machine is busy (load average {machine['load_average'][0]}): the times below will show it."
+            f"The machine is busy (load average {machine['load_average'][0]}): "
+            "the times below will show it."
         )
 
 
@@ -123,7 +130,10 @@ def _cpu() -> str:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Give a script ``--device cpu`` or ``cuda``; the latter ends with a message where PyTorch finds no GPU."""
+    """Give a script ``--device cpu`` or ``cuda``.
+
+    The latter ends with a message where PyTorch finds no GPU.
+    """
     parser.add_argument("--device", type=_device, choices=("cpu", "cuda"), default="cpu")
 
 
@@ -131,7 +141,10 @@ def _device(name: str) -> str:
     import torch  # not above: other scripts measure without it
 
     if name == "cuda" and not torch.cuda.is_available():
-        built = f"this PyTorch is {torch.__version__}, built {'for' if torch.version.cuda else 'without'} CUDA"
+        built = (
+            f"this PyTorch is {torch.__version__}, "
+            f"built {'for' if torch.version.cuda else 'without'} CUDA"
+        )
         raise argparse.ArgumentTypeError(
             f"must be cpu where PyTorch finds no GPU, got cuda ({built})"
         )

@@ -14,11 +14,11 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 
 class LiveBytes(TorchDispatchMode):
-    """Count the bytes of the tensors made inside that still live, and their peak. It gives the same in every run.
+    """Count the bytes of the tensors made inside that still live, and their peak.
 
-    A storage is counted once, when it first comes out of an operation, and until nothing refers to
-    it: so views and results written in place add nothing, and tensors that autograd keeps count as
-    long as it keeps them.
+    It gives the same in every run. A storage is counted once, when it first comes out of an
+    operation, and until nothing refers to it: so views and results written in place add nothing,
+    and tensors that autograd keeps count as long as it keeps them.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ def _storages(tree: Any) -> list[torch.UntypedStorage]:
 
 
 def peak_bytes(function: Callable[[], Any], device: torch.device) -> int:
-    """Run a function once, and return the most that it held at any time beyond what was held before."""
+    """Run a function once, and return the most that it held beyond what was held before."""
     if device.type != "cuda":
         with LiveBytes() as memory:
             function()

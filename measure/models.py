@@ -1,12 +1,12 @@
-"""Read what published models keep in the configuration classes of transformers, and write the book's table of models.
+"""Read what published models keep, and write the book's table of models.
 
-Install transformers 5.24.0 beside PyTorch. The table, ``lowrank_tutor/data/models.json``, is read
-and written again. In each row, ``class`` and ``changes`` of its defaults go through
-`lowrank_tutor.caches.read_config`, and PyTorch counts the weights of the model that they make,
-without memory for them. ``note`` says where what is not in the class was read. A row whose
-source is the class alone gets today's date. Any other must be looked at again by hand: pass the
-names of the rows that were (``all`` for all). A new row needs a name, class, changes, note, and
-rule (what updates its states).
+It reads the configuration classes of transformers. Install transformers 5.24.0 beside PyTorch. The
+table, ``lowrank_tutor/data/models.json``, is read and written again. In each row, ``class`` and
+``changes`` of its defaults go through `lowrank_tutor.caches.read_config`, and PyTorch counts the
+weights of the model that they make, without memory for them. ``note`` says where what is not in the
+class was read. A row whose source is the class alone gets today's date. Any other must be looked at
+again by hand: pass the names of the rows that were (``all`` for all). A new row needs a name,
+class, changes, note, and rule (what updates its states).
 """
 
 import argparse
@@ -40,7 +40,10 @@ def in_words(model: Model, rule: str) -> str:
 
 
 def read_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Read a row again from its class and changes, and count its weights on no device; its date stays."""
+    """Read a row again from its class and changes, and count its weights on no device.
+
+    Its date stays.
+    """
     import transformers
 
     config = getattr(transformers, row["class"])(**row["changes"])

@@ -1,4 +1,4 @@
-"""On the page of the package, say below each function which chapters use it: the way back from code to text."""
+"""On the page of the package, say below each function which chapters use it."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def remember(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def used_by(doctree: nodes.document) -> Iterator[str]:
-    """Full names that a page links to, imports in its cells, or reaches through an imported module."""
+    """Full names that a page links to, imports, or reaches through an imported module."""
     for link in doctree.findall(addnodes.pending_xref):
         if link.get("refdomain") == "py":
             yield link["reftarget"]

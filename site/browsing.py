@@ -1,4 +1,4 @@
-"""A browser that is on the machine, and the site as it comes over the network, for tools, tests and timings."""
+"""A browser that is on the machine, and the site as it comes over the network."""
 
 import shutil
 import threading
@@ -40,12 +40,15 @@ PLACES = """
   const moves = (control) => {
     if (control.matches("fieldset")) return [...control.querySelectorAll("input")].map(choose);
     const { min, max, step } = control;
-    return Array.from({ length: (max - min) / step + 1 }, (_, i) => move(control, String(+min + i * step)));
+    return Array.from({ length: (max - min) / step + 1 }, (_, i) =>
+      move(control, String(+min + i * step)));
   };
-  const stay = (c) => (c.matches("fieldset") ? choose(c.querySelector(":checked")) : move(c, c.value));
+  const stay = (c) => (c.matches("fieldset") ?
+    choose(c.querySelector(":checked")) : move(c, c.value));
   const controls = [...figure.querySelectorAll("[data-slider]")];
   let places = [[]];
-  for (const control of controls) places = places.flatMap((place) => moves(control).map((one) => [...place, one]));
+  for (const control of controls) places =
+    places.flatMap((place) => moves(control).map((one) => [...place, one]));
   return { places, back: controls.map(stay) };
 }
 """
@@ -77,7 +80,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve(folder: Path, answered: list[tuple[str, int]] | None = None) -> Iterator[str]:
-    """Serve a folder from this machine, yield its address, and write down what was asked for and answered."""
+    """Serve a folder from this machine, yield its address, and log requests and answers."""
     handler = partial(_Quiet, directory=folder, answered=[] if answered is None else answered)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -32,15 +32,24 @@ def shape(points, fill, **look):
 
 
 def rect(x, y, wide, high, fill, **look):
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{paint(fill)}"{attributes(look)}/>'
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" '
+        f'fill="{paint(fill)}"{attributes(look)}/>'
+    )
 
 
 def line(d, stroke, width=1.5, **look):
-    return f'<path d="{d}" fill="none" stroke="{paint(stroke)}" stroke-width="{width:.2f}"{attributes(look)}/>'
+    return (
+        f'<path d="{d}" fill="none" stroke="{paint(stroke)}" '
+        f'stroke-width="{width:.2f}"{attributes(look)}/>'
+    )
 
 
 def words(x, y, said, *, size=13, fill="ink", **look):
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{paint(fill)}"{attributes(look)}>{said}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" '
+        f'fill="{paint(fill)}"{attributes(look)}>{said}</text>'
+    )
 
 
 def paint(name):
@@ -56,7 +65,7 @@ def group(parts, **look):
 
 
 def cells(table, corner, *, top=None):
-    """Draw the entries of a table, each in its cell between four corners: teal above zero, orange below."""
+    """Draw the entries of a table, each in its cell: teal above zero, orange below."""
     shares = table / (top or abs(table).max() or 1)
     drawn = {"teal": "", "orange": ""}
     for (i, j), share in np.ndenumerate(shares):
@@ -121,7 +130,10 @@ def skyline(x, y, wide, high, *, keep, s=S):
         for color in ["teal" if i < keep else "gray"]
     ]
     at = x + step * keep
-    ring = f'<circle cx="{at:.1f}" cy="{y - 0.62 * high:.1f}" r="8" fill="{paint("paper")}" stroke="{paint("orange")}"'
+    ring = (
+        f'<circle cx="{at:.1f}" cy="{y - 0.62 * high:.1f}" r="8" fill="{paint("paper")}" '
+        f'stroke="{paint("orange")}"'
+    )
     return (
         "".join(bars)
         + line(f"M{at:.1f} {y}V{y - high}", "orange", 2)
@@ -130,7 +142,10 @@ def skyline(x, y, wide, high, *, keep, s=S):
 
 
 def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
-    """Write the words, with arcs from one to those that it listens to: pale behind is exact, teal what is kept."""
+    """Write the words, with arcs from one to those that it listens to.
+
+    Pale behind is exact, and teal is what is kept.
+    """
     at = [x + wide * (i + 0.5) / 6 for i in range(6)]
     arcs = []
     for weights, color, more, share in (
@@ -144,7 +159,10 @@ def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
             from_, to = (at[row] - 4, at[row] + 4) if j == row else (at[row], at[j])
             out = 16 if j == row else 0
             top = foot - high * (0.45 if j == row else 0.3 + 0.7 * reach / 4)
-            d = f"M{from_:.1f} {foot}C{from_ - out:.1f} {top:.1f} {to + out:.1f} {top:.1f} {to:.1f} {foot}"
+            d = (
+                f"M{from_:.1f} {foot}C{from_ - out:.1f} {top:.1f} {to + out:.1f} {top:.1f} "
+                f"{to:.1f} {foot}"
+            )
             arcs.append(
                 line(d, color, 8 * weight + more, stroke_opacity=share, stroke_linecap="round")
             )
@@ -293,7 +311,10 @@ CARDS = {
 @cache
 def card(docname):
     """Return the drawing of a chapter's card, as SVG."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" '
+        f'height="{HIGH}"'
+    )
     return f'{head} aria-hidden="true" font-family="inherit">{CARDS[docname]()}</svg>'
 
 
@@ -313,7 +334,10 @@ def logo():
     left = [square(3, 16 + 10 * i, "teal", share) for i, share in enumerate(column)]
     above = [square(16 + 10 * j, 3, "teal", share) for j, share in enumerate(row)]
     alt = "A matrix as the product of one column and one row"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 58 58" role="img" aria-label="{alt}">'
+    head = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 58 58" role="img" '
+        f'aria-label="{alt}">'
+    )
     return head + "".join([*table, *left, *above]) + "</svg>\n"
 
 

@@ -1,4 +1,4 @@
-"""Derive the notebooks that Colab opens from the chapters: ``python site/export_notebooks.py [--check]``.
+"""Derive Colab's notebooks from the chapters: ``python site/export_notebooks.py [--check]``.
 
 Sphinx writes what each chapter says in plain Markdown (``notebooks.py``); one cell that sets up
 comes before it. The repository's address comes from ``_config.yml`` alone.
@@ -23,7 +23,8 @@ SETUP = """# @title Set up: run this cell first
 import importlib.util
 
 if importlib.util.find_spec("lowrank_tutor") is None:
-    # Colab has what this needs; elsewhere write "lowrank-tutor[all] @ git+..." and leave out --no-deps.
+    # Colab has what this needs; elsewhere write "lowrank-tutor[all] @ git+..." and leave out \
+--no-deps.
     %pip install -q --no-deps "lowrank-tutor @ git+{repository}@{branch}"
     importlib.invalidate_caches()
     if importlib.util.find_spec("lowrank_tutor") is None:
@@ -47,18 +48,20 @@ def name_what_is_missing(shell, kind, error, trace, tb_offset=None):
 
 get_ipython().set_custom_exc((NameError,), name_what_is_missing)
 print(
-    f"lowrank_tutor {{lowrank_tutor.__version__}}, Python {{platform.python_version()}}, NumPy {{np.__version__}},",
+    f"lowrank_tutor {{lowrank_tutor.__version__}}, Python {{platform.python_version()}}, \
+NumPy {{np.__version__}},",
     {device},
 )"""
 AGAIN = (
-    "After a restart, run this cell and those above the one you want: in Colab by Runtime > Run before, in JupyterLab"
-    " by Run > Run All Above Selected Cell."
+    "After a restart, run this cell and those above the one you want: "
+    "in Colab by Runtime > Run before, in JupyterLab by Run > Run All Above Selected Cell."
 )
 # Importing PyTorch takes seconds: a chapter that does without it must not wait for it.
 WITHOUT_TORCH = {"torch": "", "device": '"device: cpu (all that this chapter needs)"'}
 WITH_TORCH = {
     "torch": "import torch\n",
-    "device": "f\"PyTorch {torch.__version__}, device: {'cuda' if torch.cuda.is_available() else 'cpu'}\"",
+    "device": 'f"PyTorch {torch.__version__}, device: '
+    "{'cuda' if torch.cuda.is_available() else 'cpu'}\"",
 }
 
 
@@ -82,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def stale(root: Path, fresh: dict[Path, str]) -> list[Path]:
-    """Return the notebooks that differ from what the chapters say now, or have lost their chapter."""
+    """Return the notebooks that differ from what the chapters say, or have lost their chapter."""
     kept = {path: path.read_text(encoding="utf-8") for path in (root / "book").glob("*.ipynb")}
     return sorted(path for path in fresh.keys() | kept.keys() if fresh.get(path) != kept.get(path))
 
@@ -119,8 +122,9 @@ def build(root: Path, folder: Path) -> Path:
     if kept.exists():  # Sphinx reads again what has changed since
         kept.rename(doctrees)
     result = build_sphinx(
-        str(root), str(out), path_config=str(root / "_config.yml"), noconfig=True, confoverrides=overrides,
-        doctreedir=str(doctrees), builder="ipynb", quiet=True, warningiserror=True, keep_going=True,
+        str(root), str(out), path_config=str(root / "_config.yml"), noconfig=True,
+        confoverrides=overrides, doctreedir=str(doctrees), builder="ipynb", quiet=True,
+        warningiserror=True, keep_going=True,
     )  # fmt: skip
     if result != 0:  # nothing is kept: Sphinx would not warn again of a page that it has read
         sys.exit("No notebook was written.")
@@ -130,7 +134,7 @@ def build(root: Path, folder: Path) -> Path:
 
 
 def set_up(page: NotebookNode, url: str, branch: str) -> NotebookNode:
-    """Put the cell before the others that installs what is missing, and what to do after a restart below it."""
+    """Put the cell that installs what is missing first, and what to do after a restart below."""
     code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
     torch = re.search(
         r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer))\b", code, re.MULTILINE

@@ -6,78 +6,105 @@ from docutils import nodes
 from drawings import CARDS, card
 
 HOME = "book/index"
-PREVIEW = "_static/preview.png"  # what a link from elsewhere shows: `make picture` photographs the landing page
+# What a link from elsewhere shows: `make picture` photographs the landing page.
+PREVIEW = "_static/preview.png"
 SENTENCES = {
     HOME: (
-        "An interactive book on low rank: cut the attention of a small language model and see what it forgets, from "
-        "the rank of a matrix to the caches of models."
+        "An interactive book on low rank: cut the attention of a small language model and see what "
+        "it forgets, from the rank of a matrix to the caches of models."
     ),
     "book/01-rank": (
-        "What the rank of a matrix is, how to find it by hand, and when two thin factors take less room than the table."
+        "What the rank of a matrix is, how to find it by hand, "
+        "and when two thin factors take less room than the table."
     ),
     "book/02-svd-pca": (
-        "Which directions of a table to keep, what leaving out the others costs, and why to subtract the mean first."
+        "Which directions of a table to keep, what leaving out the others costs, "
+        "and why to subtract the mean first."
     ),
     "book/03-family": (
-        "A few numbers for each image, for other purposes: tell classes apart, add up parts, fill gaps, bend the map."
+        "A few numbers for each image, for other purposes: tell classes apart, add up parts, "
+        "fill gaps, bend the map."
     ),
     "book/04-johnson-lindenstrauss": (
-        "Random directions keep distances. How many do your points need, and when is the bound useless?"
+        "Random directions keep distances. How many do your points need, "
+        "and when is the bound useless?"
     ),
     "book/05-bilinear-scoring": (
-        "Compare two vectors through a few numbers: what it saves, which factors are best, how they are learned."
+        "Compare two vectors through a few numbers: what it saves, which factors are best, "
+        "how they are learned."
     ),
     "book/06-attention": (
-        "What attention does to a sentence, which of its ranks is low, and what linear attention and Performer change."
+        "What attention does to a sentence, which of its ranks is low, "
+        "and what linear attention and Performer change."
     ),
     "book/07-linformer": (
-        "Read a sequence of n tokens as k mixtures of them: what Linformer saves, what it loses, and when to use it."
+        "Read a sequence of n tokens as k mixtures of them: what Linformer saves, what it loses, "
+        "and when to use it."
     ),
     "book/08-caches": (
-        "How today's models keep less of each token, what each way costs, and how to give a trained model latents."
+        "How today's models keep less of each token, what each way costs, "
+        "and how to give a trained model latents."
     ),
     "book/09-adapters": (
-        "How to change a weight by a few sheets, how to average and merge such changes, and send less of a gradient."
+        "How to change a weight by a few sheets, how to average and merge such changes, "
+        "and send less of a gradient."
     ),
     "book/10-states": (
-        "What a table of fixed size can remember in place of a cache, and which theorem is about which rank."
+        "What a table of fixed size can remember in place of a cache, "
+        "and which theorem is about which rank."
     ),
     "book/microscope": (
-        "Drop your own weights or adapter on this page and see their low rank, in your browser: nothing is uploaded."
+        "Drop your own weights or adapter on this page and see their low rank, in your browser: "
+        "nothing is uploaded."
     ),
-    "book/budget": "The least memory with which a small model still answers: cut everything at once, and look.",
+    "book/budget": "The least memory with which a small model still answers: "
+    "cut everything at once, and look.",
     "book/choose": (
-        "From a problem to a technique: what it saves, what it costs in quality, who uses it, which library to install."
+        "From a problem to a technique: what it saves, what it costs in quality, who uses it, "
+        "which library to install."
     ),
     "book/use-linformer": (
-        "Put a window or Linformer into a model of your own, layer by layer, and check the loss before you keep it."
+        "Put a window or Linformer into a model of your own, layer by layer, "
+        "and check the loss before you keep it."
     ),
     "book/use-sliders": (
-        "Put sliders that need no Python behind them on the pages of your own book, and fields that check an answer."
+        "Put sliders that need no Python behind them on the pages of your own book, "
+        "and fields that check an answer."
     ),
     "book/gpu": (
-        "The least time that attention and Linformer can take on nine graphics cards, and cells that time your own."
+        "The least time that attention and Linformer can take on nine graphics cards, "
+        "and cells that time your own."
     ),
-    "book/packages": "The same questions, asked of published packages: what each promises, and what it does.",
+    "book/packages": "The same questions, asked of published packages: what each promises, "
+    "and what it does.",
     "book/corrections": (
-        "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."
+        "Claims about low rank that are often repeated and do not hold, "
+        "each beside a cell that shows it."
     ),
-    "book/asked": "Questions from issue trackers about low rank, PCA, attention, caches, and LoRA, and answers.",
-    "book/guesses": "How well you guessed on the pages of this book, kept in your own browser and nowhere else.",
-    "book/cheat-sheet": "What to call for what you want to do: the functions of the package, a line each.",
+    "book/asked": "Questions from issue trackers about low rank, PCA, attention, caches, and LoRA, "
+    "and answers.",
+    "book/guesses": "How well you guessed on the pages of this book, "
+    "kept in your own browser and nowhere else.",
+    "book/cheat-sheet": "What to call for what you want to do: the functions of the package, "
+    "a line each.",
     "book/notation": "The letters of the book, with their shapes and meanings.",
-    "book/glossary": "The words of the book, each in a sentence or two, and where it is explained in full.",
+    "book/glossary": "The words of the book, each in a sentence or two, "
+    "and where it is explained in full.",
     "book/api": (
-        "The package lowrank_tutor: small, tested helpers for rank, SVD, PCA, random projection, bilinear scores,"
-        " attention and Linformer."
+        "The package lowrank_tutor: small, tested helpers for rank, SVD, PCA, random projection, "
+        "bilinear scores, attention and Linformer."
     ),
-    "book/bibliography": "The works that the book cites, and the places outside the site that it links to.",
+    "book/bibliography": "The works that the book cites, "
+    "and the places outside the site that it links to.",
     "genindex": "Every function and every term of the book, in alphabetical order.",
 }
 
 
 def meta(app, pagename, address):
-    """Return the tags by which search engines and links describe a page; Sphinx's own pages have the book's words."""
+    """Return the tags by which search engines and links describe a page.
+
+    Sphinx's own pages have the book's words.
+    """
     described = pagename if pagename in app.env.titles else HOME
     title = html.escape(app.env.titles[described].astext())
     sentence = html.escape(SENTENCES.get(described, SENTENCES[HOME]))
@@ -94,7 +121,7 @@ def meta(app, pagename, address):
 
 
 def fill_landing_page(app, doctree, docname):
-    """Put the figure that opens the book and a card for each chapter where the landing page asks for them."""
+    """Put the figure that opens the book and a card for each chapter on the landing page."""
     if (
         app.builder.name != "html"
     ):  # on paper there is nothing to drag, and a list of contents of its own
@@ -125,7 +152,10 @@ def chapters(app):
 
 
 def minutes(doctree):
-    """Say how long a chapter takes, without exercises and folds, at 130 words a minute: figures take time, too."""
+    """Say how long a chapter takes, without exercises and folds, at 130 words a minute.
+
+    Figures take time, too.
+    """
     count = 0
     for paragraph in doctree.findall(nodes.paragraph):
         above, inside = paragraph.parent, []
@@ -145,12 +175,13 @@ def chapter(app, docname):
     picture = card(docname) if docname in CARDS else ""
     return (
         f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
-        f"<p>{SENTENCES[docname]} <small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
+        f"<p>{SENTENCES[docname]} "
+        f"<small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
     )
 
 
 def open_up(app, pagename, templatename, context, doctree):
-    """Leave the landing page without sidebars, and with links in place of the buttons of a chapter."""
+    """Leave the landing page without sidebars, and with links in place of buttons."""
     if pagename == HOME:
         context["metatags"] += '<meta name="landing" content="yes">'
         context["secondary_sidebar_items"] = []

@@ -1,4 +1,4 @@
-"""Gather what each term and each function means, for ``_static/meanings.js`` to show where a page names it."""
+"""Gather what each term and each function means, for ``_static/meanings.js`` to show."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 
 def first_paragraph(entry):
-    """Return what stands first under a name, without links, numbers of works and where to read on."""
+    """Return what stands first under a name, without links, citations and where to read on."""
     told = entry.find_next_sibling("dd")
     paragraph = told and told.find("p", recursive=False)
     if paragraph is None:
@@ -24,7 +24,7 @@ def first_paragraph(entry):
 
 
 def write_meanings(app, problem):
-    """Write the meanings beside the scripts, in a file that a page loads when it first shows one."""
+    """Write the meanings beside the scripts, in a file that a page loads on first use."""
     if problem is not None or app.builder.name != "html":
         return
     out, found = Path(app.outdir), {}

@@ -1,4 +1,7 @@
-"""Theme fixes, each for a defect that a reader would meet. Any of them may go when its cause goes."""
+"""Theme fixes, each for a defect that a reader would meet.
+
+Any of them may go when its cause goes.
+"""
 
 import base64
 import datetime
@@ -24,7 +27,8 @@ from lowrank_tutor.kit import palette
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.images import COLORS, has_few_colors
 
-INCH = 104  # pixels of a page for an inch of a figure; the package draws twice as many for sharp screens
+# Pixels of a page for an inch of a figure; the package draws twice as many for sharp screens.
+INCH = 104
 
 COLAB = "https://colab.research.google.com/github"
 
@@ -154,14 +158,15 @@ class FigureWidthFromDpi(SphinxPostTransform):
 
 
 def _is_photograph(picture):
-    """Whether a figure has no paper (``charts.photograph``), in either of the forms in which it is saved."""
+    """Whether a figure has no paper (``charts.photograph``), in either form it is saved in."""
     return picture.mode in ("RGBA", "LA") and picture.getextrema()[-1][0] < 255
 
 
 def _keep_few_colors(path, picture, folder):
-    """Rewrite a figure with the colors that it needs, which halves its bytes: some dozens for lines and letters.
+    """Rewrite a figure with the colors that it needs, which halves its bytes.
 
-    MyST-NB names a picture by its content, so a later build finds the result in the folder.
+    Lines and letters need some dozens. MyST-NB names a picture by its content, so a later build
+    finds the result in the folder.
     """
     lean = folder / path.name
     if lean.exists():
@@ -202,7 +207,7 @@ class MoveCodeBelowFigure(SphinxPostTransform):
 
 
 class JoinAnswerToQuestion(SphinxPostTransform):
-    """Make one box of a question (``draw_first``), the cells that follow it, and the fold that ends them.
+    """Make one box of a question (``draw_first``), the cells after it, and its fold.
 
     ``remember.js`` unfolds the answer. The fold itself is then one too many: its content takes its
     place.
@@ -265,16 +270,20 @@ def _has_table(node):
 # measure, perhaps before the font has come. A few formulas are typeset at a time, those in sight
 # first, so that a touch need not wait; each keeps its TeX, which book.js copies.
 MATHJAX = """window.MathJax = {
-  options: { processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false },
+  options: {
+    processHtmlClass: "tex2jax_process|mathjax_process|math|output_area", enableMenu: false
+  },
   chtml: { matchFontHeight: false, scale: 1.06 },
   startup: { typeset: false, ready() {
     const { Menu } = MathJax._.ui.menu.Menu;
     Menu.prototype.mergeUserSettings = Menu.prototype.saveUserSettings = () => {};
     MathJax.startup.defaultReady();
     MathJax.startup.promise = MathJax.startup.promise.then(async () => {
-      const boxes = [...document.querySelectorAll(".math")].map((box) => [box, box.getBoundingClientRect()]);
+      const boxes = [...document.querySelectorAll(".math")]
+        .map((box) => [box, box.getBoundingClientRect()]);
       const seen = ([, { top, bottom }]) => bottom > 0 && top < innerHeight;
-      const order = [...boxes.filter(seen), ...boxes.filter((one) => !seen(one))].map(([box]) => box);
+      const order = [...boxes.filter(seen), ...boxes.filter((one) => !seen(one))]
+        .map(([box]) => box);
       while (order.length) {
         await MathJax.typesetPromise(order.splice(0, 10));
         await new Promise((done) => setTimeout(done));
@@ -290,28 +299,35 @@ MATHJAX = """window.MathJax = {
 # A page may load what lies in this site, and nothing else. Not every browser counts the folder of a
 # page as "self", hence "file:", which a page from a server could not read anyway.
 POLICY = (
-    "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' file:; "
-    "img-src 'self' data: file:; font-src 'self' data: file:; worker-src blob:; form-action 'self' file:; "
-    "base-uri 'none'"
+    "default-src 'none'; script-src 'self' 'unsafe-inline' file:; style-src 'self' 'unsafe-inline' "
+    "file:; img-src 'self' data: file:; font-src 'self' data: file:; worker-src blob:; "
+    "form-action 'self' file:; base-uri 'none'"
 )
 
 # Where the browser stores nothing for a site, a mere look at its storage throws, and would end the
 # theme's script. Where the storage is full, each attempt to keep something would.
-STORAGE = """<script>for (const name of ["localStorage", "sessionStorage"]) try { window[name] } catch {
-  const kept = {}, getItem = (key) => kept[key] ?? null, setItem = (key, value) => (kept[key] = String(value));
-  Object.defineProperty(window, name, { value: { getItem, setItem, removeItem: (key) => delete kept[key] } });
+STORAGE = """<script>
+for (const name of ["localStorage", "sessionStorage"]) try { window[name] } catch {
+  const kept = {}, getItem = (key) => kept[key] ?? null;
+  const setItem = (key, value) => (kept[key] = String(value));
+  const removeItem = (key) => delete kept[key];
+  Object.defineProperty(window, name, { value: { getItem, setItem, removeItem } });
 }
 {
   const { setItem } = Storage.prototype;
-  Storage.prototype.setItem = function (...pair) { try { setItem.apply(this, pair) } catch { /* it is full */ } };
+  Storage.prototype.setItem = function (...pair) {
+    try { setItem.apply(this, pair) } catch { /* it is full */ }
+  };
 }</script>"""
 
 
 # Without a choice of the reader's the theme waits for its last script to see whether the browser
 # asks for a dark page.
 MODE = """if (document.documentElement.dataset.theme === "auto")
-  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-{ // The letters come with book.css; until they are unpacked, some milliseconds, no line in other letters is shown.
+  document.documentElement.dataset.theme =
+    matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+{ // The letters come with book.css. Until they are unpacked, some milliseconds, no line in other
+  // letters is shown.
   const { classList } = document.documentElement, show = () => classList.remove("unpacking");
   classList.add("unpacking");
   document.fonts.load('1em "Source Serif 4"').finally(show);
@@ -453,8 +469,8 @@ def _citation(app, pagename):
     title = html.escape(app.env.titles[pagename].astext())
     return (
         '<details class="cite"><summary>Cite this page</summary>'
-        f"<p>{app.config.author} ({app.config.copyright}). {title}. In <em>{app.config.html_title}: "
-        f"an interactive book</em>. {address}</p></details>"
+        f"<p>{app.config.author} ({app.config.copyright}). {title}. "
+        f"In <em>{app.config.html_title}: an interactive book</em>. {address}</p></details>"
     )
 
 
@@ -528,7 +544,8 @@ def _paint_early(page):
 # A page that only leads to another, with the section and the states of figures that its address
 # names.
 LEADING = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">
+<html lang="en"><head><meta charset="utf-8">\
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title><script>location.replace("{there}" + location.hash);</script>
 <noscript><meta http-equiv="refresh" content="0; url={there}"></noscript></head>
 <body><a href="{there}">{title}</a></body></html>
@@ -552,7 +569,8 @@ def _lead_on(app, out):
 # for each word, so an address with thousands of words, or with words of one letter, would stop it.
 MARKS = {
     '"button, select, textarea"': '"button, select, textarea, script, style, svg, figure"',
-    r"\.filter\(\(?x\)? => x\)": ".filter((x, i, all) => x.length > 1 && all.indexOf(x) === i).slice(0, 8)",
+    r"\.filter\(\(?x\)? => x\)": ".filter((x, i, all) => x.length > 1 && all.indexOf(x) === "
+    "i).slice(0, 8)",
 }
 
 

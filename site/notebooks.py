@@ -65,7 +65,10 @@ def keep_code(app, docname, source):
 
 
 class Notebooks(Builder):
-    """Writes the pages that have a kernel. All links are absolute, because a notebook is opened elsewhere."""
+    """Writes the pages that have a kernel.
+
+    All links are absolute, because a notebook is opened elsewhere.
+    """
 
     name = format = "ipynb"
     supported_remote_images = True  # or Sphinx would fetch a picture before it is refused
@@ -118,7 +121,10 @@ def address(fields):
 
 
 class Page:
-    """One page on its way into cells: ``add_...`` takes what may hold code cells, ``say_...`` says all else."""
+    """One page on its way into cells.
+
+    ``add_...`` takes what may hold code cells, ``say_...`` says all else.
+    """
 
     def __init__(self, builder, docname):
         self.builder, self.env, self.docname = builder, builder.env, docname
@@ -184,7 +190,8 @@ class Page:
         if tags - TAGS or not node.children:
             self.refuse(
                 node,
-                f"cell tags must be among {sorted(TAGS)}, and remove-input alone, got {sorted(tags)}",
+                f"cell tags must be among {sorted(TAGS)}, and remove-input alone, "
+                f"got {sorted(tags)}",
             )
             return
         prompt = node["prompt_show"] if tags & FOLDING_TAGS else ""

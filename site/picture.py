@@ -1,4 +1,7 @@
-"""Photograph the built landing page, and its figure for the README: ``python site/picture.py`` after ``make book``."""
+"""Photograph the landing page, and its figure for the README.
+
+Run ``python site/picture.py`` after ``make book``.
+"""
 
 from pathlib import Path
 
@@ -9,7 +12,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Keep six sheets; write ``.github/storyteller.png`` and, for links from elsewhere, ``site/static/preview.png``."""
+    """Keep six sheets, and write the two pictures.
+
+    They are ``.github/storyteller.png`` and, for links from elsewhere, ``site/static/preview.png``.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
         page = browser.new_page(viewport={"width": 1100, "height": 900}, reduced_motion="reduce")

@@ -1,4 +1,7 @@
-"""How text, code, formulas, folds and quotations are written in plain Markdown, which every notebook shows alike."""
+"""Write text, code, formulas, folds and quotations in plain Markdown.
+
+Every notebook shows it alike.
+"""
 
 import html
 import re
@@ -11,7 +14,8 @@ def join(blocks):
 
 def details(title, body):
     """Fold the body away; the blank lines make it Markdown again."""
-    return f"<details>\n<summary><b>{html.escape(title, quote=False)}</b></summary>\n\n{body}\n\n</details>"
+    title = html.escape(title, quote=False)
+    return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
 
 
 def hung(mark, body):
@@ -26,7 +30,10 @@ def quoted(body):
 
 
 def run_in(title, body):
-    """Put the title on the first line of a paragraph, but not before a list, a formula, a table or a quotation."""
+    """Put the title on the first line of a paragraph.
+
+    It doesn't go before a list, a formula, a table or a quotation.
+    """
     return (
         f"{title}\n\n{body}"
         if re.match(r"\$\$|[-*+>] |\d+[.)] |```|\||<", body)
@@ -44,7 +51,7 @@ def code(text):
 
 
 def escape(text):
-    """Return text in which nothing means anything to Markdown in the middle of a line, nor before a link."""
+    """Return text in which nothing means anything to Markdown in a line, nor before a link."""
     marks = r"[\\`$*~]|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])|!$"
     return re.sub(marks, r"\\\g<0>", text)
 
@@ -69,7 +76,7 @@ def outside_environments(tex):
 
 
 def expand(tex, macros):
-    r"""Replace the book's own macros, such as ``\R``: a notebook's hold only within their own cell."""
+    r"""Replace the book's own macros, such as ``\R``, which hold only within a notebook's cell."""
     for name, macro in macros.items():
         body, count = macro if isinstance(macro, list) else (macro, 0)
         pattern = rf"\\{name}(?![A-Za-z])" + r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}" * count

@@ -1,4 +1,7 @@
-"""Put practice on the pages: problems before exercises, three from before at the head, promises at the front."""
+"""Put practice on the pages.
+
+Problems stand before exercises, three from before at the head, and promises at the front.
+"""
 
 import html
 import json
@@ -23,8 +26,9 @@ NEEDS = {
     10: ("attention-three", "masked-mixtures", "latent-score"),
 }
 RULE = (
-    "First comes what you missed, then what is due (a day after the first right answer, a week after the second, and a "
-    "month after any later one), and then what this chapter needs. What you answer stays in this browser "
+    "First comes what you missed, then what is due (a day after the first right answer, a week "
+    "after the second, and a month after any later one), and then what this chapter needs. "
+    "What you answer stays in this browser "
     '(<a href="guesses.html">see, export, or delete it</a>).'
 )
 
@@ -42,11 +46,17 @@ def kinds_of(chapter):
 def fold(name, summary, level=1):
     """Return a form in a fold, which opens where an address names it."""
     inside = form(name, level, {}).to_html(linked=True)
-    return f'<details class="practice" id="practice-{name}"><summary>{html.escape(summary)}</summary>{inside}</details>'
+    return (
+        f'<details class="practice" id="practice-{name}">'
+        f"<summary>{html.escape(summary)}</summary>{inside}</details>"
+    )
 
 
 def before(number, needs):
-    """Return three problems of earlier chapters; the script chooses others for readers whom it knows."""
+    """Return three problems of earlier chapters.
+
+    The script chooses others for readers whom it knows.
+    """
     folds = "".join(
         fold(name, ALL[name].promise, 3).replace(' id="practice-', ' data-place="')
         for name in needs
@@ -71,7 +81,10 @@ def fill(app, doctree, docname):
                 f'data-{name}="{html.escape(value or "").strip()}"'
                 for name, value in task.groupdict().items()
             )
-            words = '<output aria-live="polite"></output><button type="button" hidden>Show the answer</button>'
+            words = (
+                '<output aria-live="polite"></output>'
+                '<button type="button" hidden>Show the answer</button>'
+            )
             comment.replace_self(
                 nodes.raw("", f'<div class="found" {data}>{words}</div>', format="html")
             )
@@ -90,7 +103,10 @@ def fill(app, doctree, docname):
         fold(name, ALL[name].promise[0].upper() + ALL[name].promise[1:])
         for name in kinds_of(number)
     )
-    words = "<p>Practice with fresh numbers first. After each right answer, the next problem gives you fewer steps.</p>"
+    words = (
+        "<p>Practice with fresh numbers first. After each right answer, "
+        "the next problem gives you fewer steps.</p>"
+    )
     exercises.insert(1, nodes.raw("", words + folds, format="html"))
 
 
@@ -101,7 +117,8 @@ def promises(app, pages):
         topic = html.escape(app.env.titles[name].astext().partition(": ")[0])
         page = app.builder.get_relative_uri(HOME, name)
         items = "".join(
-            f'<li data-kind="{kind}"><a href="{page}#practice-{kind}">{html.escape(ALL[kind].promise)}</a></li>'
+            f'<li data-kind="{kind}"><a '
+            f'href="{page}#practice-{kind}">{html.escape(ALL[kind].promise)}</a></li>'
             for kind in kinds_of(number)
         )
         parts.append(f"<li><strong>{number}. {topic}</strong><ul>{items}</ul></li>")
@@ -109,7 +126,10 @@ def promises(app, pages):
 
 
 def tell_kinds(app):
-    """Every page knows the kinds: for the rings beside the chapters, and for the choice of three from before."""
+    """Name the kinds on every page.
+
+    The rings beside the chapters and the choice of three from before need them.
+    """
     pages = {
         int(path.name[:2]): path.stem
         for path in sorted(Path(app.srcdir, "book").glob("[0-9][0-9]-*.md"))

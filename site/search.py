@@ -1,4 +1,4 @@
-"""Write down what each section, term, and function says, for ``_static/search.js`` to find words in."""
+"""Write down what each section, term, and function says, for ``_static/search.js``."""
 
 import json
 import re

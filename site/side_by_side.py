@@ -1,4 +1,4 @@
-"""Run the chapters side by side, before Sphinx reads them one after the other and finds each in the cache.
+"""Run the chapters side by side, before Sphinx finds each in the cache.
 
 Each runs on one core. The numerical libraries would split even small products among all cores, and
 on a busy machine wait for the slowest most of the time.
@@ -20,7 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 
-NOT_KEPT = 2  # what the executor answers if it could not run a chapter, or could not write it into the cache
+# What the executor answers if it could not run a chapter, or could not write it into the cache.
+NOT_KEPT = 2
 READER = {"type": "plugin", "name": "myst_nb_md"}  # the name that MyST-NB gives its own
 
 
@@ -30,7 +31,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def in_turn(write: Callable[..., Any]) -> Callable[..., Any]:
-    """Let one thread write at a time: chapters that end together would lock each other out of the database."""
+    """Let one thread write at a time.
+
+    Chapters that end together would lock each other out of the database.
+    """
     turn = Lock()
 
     def write_alone(*bundle: Any, **settings: Any) -> Any:

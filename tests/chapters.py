@@ -108,7 +108,9 @@ def explorers() -> dict[str, Path]:
 
 
 class Position(NamedTuple):
-    """The sliders' values at one position, the numbers expected there, and those that the explorer shows."""
+    """The sliders' values at one position, the numbers expected there, and those that the explorer
+    shows.
+    """
 
     values: Numbers
     expected: Numbers
@@ -138,7 +140,9 @@ def judged(name: str) -> Judged:
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Return attention weights, a row for each query, by NumPy alone: the judge of several chapters."""
+    """Return attention weights, a row for each query, by NumPy alone: the judge of several
+    chapters.
+    """
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 

@@ -1,4 +1,5 @@
-"""Settings of all tests, and what several of them need: the built site, and a browser to read it in.
+"""Settings of all tests, and what several of them need: the built site, and a browser to read it
+in.
 
 Drawn examples are the same in every run, and a slow machine may take its time over them.
 """
@@ -52,12 +53,16 @@ def subject(item: pytest.Item) -> str:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Use one worker more than there are cores, four at most: browser tests wait for almost half of their time."""
+    """Use one worker more than there are cores, four at most: browser tests wait for almost half of
+    their time.
+    """
     return min(4, (os.cpu_count() or 1) + 1)
 
 
 def mark(item: pytest.Item) -> None:
-    """Mark what tests mathematics, and what of it takes long, for ``make test FAST=1`` and ``make mutants``."""
+    """Mark what tests mathematics, and what of it takes long, for ``make test FAST=1`` and ``make
+    mutants``.
+    """
     room = item.path.relative_to(ROOT).parts[1].removesuffix(".py")
     if room not in AROUND and not item.get_closest_marker("repository"):
         item.add_marker("mathematics")
@@ -67,7 +72,9 @@ def mark(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and pytest the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one worker."""
+    """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one
+    worker.
+    """
     for item in items:
         mark(item)
     subjects = {item: subject(item) for item in items}
@@ -137,7 +144,9 @@ def readers(browser, address) -> Iterator[dict[str, Reader]]:
 
 @pytest.fixture
 def compiler() -> Iterator[Callable[..., Any]]:
-    """PyTorch's, to make one graph of a function or of a layer; it forgets what other tests have compiled."""
+    """PyTorch's, to make one graph of a function or of a layer; it forgets what other tests have
+    compiled.
+    """
     import torch  # only here: most tests of the book's pages need none
 
     torch.compiler.reset()

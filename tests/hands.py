@@ -10,9 +10,10 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from lowrank_tutor.kit.canvas import Instrument
 
-PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8"><title>An instrument</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:"></head>
-<body style="max-width:688px;margin:1rem auto"><main><h1>An instrument</h1>{blocks}</main></body></html>"""
+PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8">
+<title>An instrument</title><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:"></head><body style="max-width:688px;margin:1rem auto">
+<main><h1>An instrument</h1>{blocks}</main></body></html>"""
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +70,8 @@ class Hand(NamedTuple):
         """Call a method of ``figure.instrument``, such as ``set``."""
         text = self.figure.evaluate(
             f"""async (figure, all) => {{
-              const busy = () => figure.getAttribute("aria-busy") === "true"; // computing, or on its way to a preset
+              // computing, or on its way to a preset
+              const busy = () => figure.getAttribute("aria-busy") === "true";
               while (busy()) await new Promise(requestAnimationFrame);
               return JSON.stringify((await figure.instrument.{code}(...all)) ?? null);
             }}""",
@@ -84,7 +86,10 @@ class Hand(NamedTuple):
 
     def shown(self) -> dict[str, float]:
         """Return the numbers that stand on the page, which must be those of ``numbers()``."""
-        read = "(figure) => [...figure.querySelectorAll('data')].map((d) => [d.dataset.name, Number(d.value)])"
+        read = (
+            "(figure) => [...figure.querySelectorAll('data')]"
+            ".map((d) => [d.dataset.name, Number(d.value)])"
+        )
         numbers = self.call("numbers")
         shown = dict(self.figure.evaluate(read))
         assert shown == numbers
@@ -125,7 +130,9 @@ class Hand(NamedTuple):
         self.page.wait_for_function(still, arg=self.figure.element_handle())
 
     def said(self, words: str = "") -> str:
-        """Wait for the sentence that follows a change, or for one that has these words, and return it."""
+        """Wait for the sentence that follows a change, or for one that has these words, and return
+        it.
+        """
         status = self.figure.locator("p[role=status]")
         there = "([p, words]) => p.textContent && p.textContent.includes(words)"
         self.page.wait_for_function(there, arg=[status.element_handle(), words])
@@ -164,7 +171,9 @@ def show(
     markup: Callable[[Instrument], str],
     tmp_path_factory: Any,
 ) -> Iterator[Callable[..., Hand]]:
-    """Put blocks on a page of their own, opened from a file; what the browser complains of fails the test."""
+    """Put blocks on a page of their own, opened from a file; what the browser complains of fails
+    the test.
+    """
     folder: Path = tmp_path_factory.mktemp("instruments")
     messages: list[str] = []
 
@@ -201,5 +210,5 @@ def show(
 
 @pytest.fixture(scope="module")
 def hand(request: pytest.FixtureRequest, show: Callable[..., Hand]) -> Hand:
-    """Return the figure that a test file is about, ``FIGURE``, on a page that the whole file uses."""
+    """Return a test file's figure, ``FIGURE``, on a page that the whole file uses."""
     return show(request.module.FIGURE())

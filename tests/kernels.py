@@ -1,4 +1,6 @@
-"""Drive a Jupyter kernel of any Python as a notebook does: cells go in, outputs and widget models come back."""
+"""Drive a Jupyter kernel of any Python as a notebook does: cells go in, outputs and widget models
+come back.
+"""
 
 import contextlib
 from collections import Counter

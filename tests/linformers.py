@@ -1,4 +1,6 @@
-"""Linformer for the tests: equation 7 and both rules for padding in plain loops, and the layer in the slow order."""
+"""Linformer for the tests: equation 7 and both rules for padding in plain loops, and the layer in
+the slow order.
+"""
 
 import math
 
@@ -22,7 +24,9 @@ def array(x):
 
 
 def rule_by_loops(row, real, rule=None):
-    """Return what row j is multiplied with, and its share: 0 where it meets no real token, 1 for a row of zeros."""
+    """Return what row j is multiplied with, and its share: 0 where it meets no real token, 1 for a
+    row of zeros.
+    """
     power = {"sum": 1, "norm": 2}[rule or ("sum" if min(row) >= 0 else "norm")]
     whole, seen = sum(abs(x) ** power for x in row), sum(abs(row[t]) ** power for t in real)
     return (
@@ -35,7 +39,7 @@ def rule_by_loops(row, real, rule=None):
 
 
 def by_loops(q, k, v, e, f=None, mask=None, rule=None):
-    """Compute equation 7 of the paper with the rules for padding, a number at a time, in float64."""
+    """Compute the paper's equation 7 with the rules for padding, number by number, in float64."""
     q, k, v, e, f = (array(x) for x in (q, k, v, e, e if f is None else f))
     out = np.zeros((*q.shape[:3], v.shape[3]))
     for b, h in np.ndindex(q.shape[:2]):
@@ -62,7 +66,9 @@ def by_loops(q, k, v, e, f=None, mask=None, rule=None):
 
 
 def layer_by_loops(layer, x, mask=None):
-    """The whole layer in the slow order: keys and values of all tokens first, then E K and F V. Short is padded."""
+    """The whole layer in the slow order: keys and values of all tokens first, then E K and F V.
+    Short is padded.
+    """
     batch, n, dim = x.shape
     real = torch.zeros(batch, layer.max_len, dtype=torch.bool)
     real[:, :n] = True if mask is None else mask

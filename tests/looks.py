@@ -1,4 +1,6 @@
-"""Check that figures can be read on a phone and on a wide page, those of the package and those of the chapters."""
+"""Check that figures can be read on a phone and on a wide page, those of the package and those of
+the chapters.
+"""
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -34,7 +36,7 @@ def rendered(figure):
 
 
 def check_fit(panels):
-    """Type of 9 pixels on a phone, panels side by side on a wide page, and no word cut at an edge."""
+    """Type of 9 pixels on a phone, panels side by side on a wide page, no word cut off."""
     assert sum(figure.get_figwidth() for figure in panels) <= 7.2
     for figure in panels:
         width, pixels = figure.get_figwidth(), rendered(figure)

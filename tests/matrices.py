@@ -14,7 +14,7 @@ def orthonormal(m, k, rng):
 
 
 def with_spectrum(s, m, n, seed=0):
-    """Draw an (m, n) matrix that has the singular values s and otherwise random singular vectors."""
+    """Draw an (m, n) matrix with the singular values s and random singular vectors."""
     rng = np.random.default_rng(seed)
     s = np.asarray(s, dtype=np.float64)
     return (orthonormal(m, s.size, rng) * s) @ orthonormal(n, s.size, rng).T

@@ -1,4 +1,6 @@
-"""Other people's tools with the layer, and other people's books with the sliders, as the pages' tables promise."""
+"""Other people's tools with the layer, and other people's books with the sliders, as the pages'
+tables promise.
+"""
 
 import copy
 import inspect
@@ -146,7 +148,8 @@ MODERNBERT = MODERNBERT.replace("whole", re.search(r"^whole = (.*)$", PAGE, re.M
 MODELS = {
     "Bert": (BERT, {"attention_probs_dropout_prob": 0.0}),
     "ModernBert": (MODERNBERT, {
-        "local_attention": 6, **dict.fromkeys(["eos_token_id", "bos_token_id", "cls_token_id", "sep_token_id"], 1)}),
+        "local_attention": 6,
+        **dict.fromkeys(["eos_token_id", "bos_token_id", "cls_token_id", "sep_token_id"], 1)}),
 }  # fmt: skip
 
 
@@ -170,7 +173,7 @@ def convert():
 
 
 def rotated(x, base):
-    """Turn pair i of the vector at position t by the angle t base^(-i/pairs), as complex numbers."""
+    """Turn pair i of the vector at position t by t base^(-i/pairs), as complex numbers."""
     pairs = x.shape[3] // 2
     angles = torch.arange(x.shape[2])[:, None] * base ** (
         -torch.arange(pairs, dtype=torch.float64) / pairs
@@ -180,7 +183,9 @@ def rotated(x, base):
 
 
 def dense(part, x, real):
-    """Write out the weights (n, k) of averages of 4, with the share of each window that is real, in float64."""
+    """Write out the weights (n, k) of averages of 4, with the share of each window that is real, in
+    float64.
+    """
     linears = [part.Wqkv] if hasattr(part, "Wqkv") else [part.query, part.key, part.value]
     made = torch.cat([copy.deepcopy(linear).double()(x.double()) for linear in linears], dim=2)
     q, k, v = (one.unflatten(2, (2, -1)).transpose(1, 2) for one in made.chunk(3, dim=2))
@@ -212,7 +217,8 @@ def test_converted_encoder(convert, name):
     convert(model, parts(model), k=8)
     seen = []
     for part in parts(model):
-        part.register_forward_hook(lambda part, x, given, out: seen.append((part, (*x, *given.values())[0], out[0])),
+        part.register_forward_hook(lambda part, x, given,
+                                   out: seen.append((part, (*x, *given.values())[0], out[0])),
                                    with_kwargs=True)  # fmt: skip
     out = model(TOKENS, attention_mask=mask, output_attentions=True)
     assert out.attentions == ()
@@ -274,7 +280,9 @@ def test_converted_refusals(convert, row):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_mixed_after_rotation(seed):
-    """Rotated keys lose half of 6 of 32 pairs over 32 tokens; even so their means are nearest to exact attention."""
+    """Rotated keys lose half of 6 of 32 pairs over 32 tokens; even so their means are nearest to
+    exact attention.
+    """
     angles = torch.arange(32)[:, None] * 160_000.0 ** (-torch.arange(32, dtype=torch.float64) / 32)
     assert ((torch.polar(torch.ones_like(angles), angles).mean(0).abs() < 0.5).sum()) == 6
     generator = torch.Generator().manual_seed(seed)
@@ -310,8 +318,9 @@ def a_writer(method="window=64, m=8", name="Llama", **more):
     exec(PLUG_IN.replace("window=64, m=8", method), names)
     names["windowed"].update(range(2))
     config = getattr(transformers, f"{name}Config")(
-        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, eos_token_id=None, **more,
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, initializer_range=0.3, pad_token_id=0,
+        eos_token_id=None, **more,
     )  # fmt: skip
     torch.manual_seed(0)
     exact = getattr(transformers, f"{name}ForCausalLM")(config).double().eval()
@@ -325,7 +334,7 @@ def a_writer(method="window=64, m=8", name="Llama", **more):
 @others_warn
 @pytest.mark.parametrize("method", ["window=64, m=1", "window=4, m=3"])
 def test_attention_plug_in(method):
-    """Twenty written tokens are those that the whole text gives; groups of one are exact attention."""
+    """Twenty written tokens are what the whole text gives; groups of one are exact."""
     exact, model = a_writer(method)
     text = torch.randint(1, 50, (2, 9))
     options = {
@@ -349,7 +358,9 @@ def test_attention_plug_in(method):
 
 @others_warn
 def test_layers_replaced_one_by_one(capsys):
-    """Nothing replaced is the exact loss, the first is the more harmless layer, and all are windows everywhere."""
+    """Nothing replaced is the exact loss, the first is the more harmless layer, and all are windows
+    everywhere.
+    """
     exact, model = a_writer("window=4, m=3")
     ids = torch.randint(1, 50, (2, 30))
     names = {"torch": torch, "model": model, "ids": ids}
@@ -432,11 +443,13 @@ from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.kit.questions import check, register
 from lowrank_tutor.kit.sliders import explore
 
-register("ex-my-spring", "The period", 2.5, otherwise="Divide.", hints={5: "That is twice the period."})
+hints = {5: "That is twice the period."}
+register("ex-my-spring", "The period", 2.5, otherwise="Divide.", hints=hints)
 ```
 
 ```{code-cell}
-explore(lambda k: Figure(figsize=(1, 1)), alt="A spring of strength {k}.", name="spring", k=range(1, 4))
+draw = lambda k: Figure(figsize=(1, 1))
+explore(draw, alt="A spring of strength {k}.", name="spring", k=range(1, 4))
 ```
 
 ```{code-cell}
@@ -458,14 +471,15 @@ from sphinx.application import Sphinx
 source = sys.argv[1]
 for builder in ("html", "latex", "text"):
     strict = builder == "html"  # a second one warns that all is registered already
-    app = Sphinx(source, source, f"{source}/out/{builder}", f"{source}/out/doctrees", builder, warningiserror=strict)
+    out, doctrees = f"{source}/out/{builder}", f"{source}/out/doctrees"
+    app = Sphinx(source, source, out, doctrees, builder, warningiserror=strict)
     app.build()
     assert app.statuscode == 0
 """
 
 
 def own_folder(folder):
-    """Nothing of the machine's own settings: a home of its own, and the package of this checkout."""
+    """None of the machine's settings: a home of its own, and the package of this checkout."""
     home = {
         "HOME": str(folder),
         "JUPYTER_PLATFORM_DIRS": "1",
@@ -518,11 +532,14 @@ def test_steps_without_formulas(monkeypatch):
 
 
 def test_sphinx_book(tmp_path, monkeypatch):
-    """Sliders, a question, worked steps; a notebook saved elsewhere; and the same as LaTeX and as text."""
+    """Sliders, a question, worked steps; a notebook saved elsewhere; and the same as LaTeX and as
+    text.
+    """
     line = re.search(r"^extensions = .*sphinxext.*$", SLIDERS, re.M)[0]
     settings = 'myst_enable_extensions = ["dollarmath"]'
     exclude = 'exclude_patterns = ["out", "jupyter_execute"]'
-    execution = "nb_execution_raise_on_error = True\nnb_execution_timeout = 300"  # a busy machine may take its time
+    # A busy machine may take its time.
+    execution = "nb_execution_raise_on_error = True\nnb_execution_timeout = 300"
     (tmp_path / "conf.py").write_text("\n".join([line, exclude, execution, settings]))
     (tmp_path / "index.md").write_text(OWN_PAGE + "\n```{toctree}\nsaved\n```\n")
     nbformat.write(saved_notebook(monkeypatch), tmp_path / "saved.ipynb")
@@ -571,7 +588,9 @@ def test_jupyter_book(tmp_path):
 
 
 def test_nbclient_gets_answer_form(tmp_path, monkeypatch):
-    """As `jupyter nbconvert --execute` does it, and every other tool that runs notebooks by nbclient."""
+    """As `jupyter nbconvert --execute` does it, and every other tool that runs notebooks by
+    nbclient.
+    """
     for name, value in own_folder(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("LOWRANK_TUTOR_PAGE", raising=False)
@@ -597,7 +616,9 @@ NOTE = """() => {
 
 
 def test_lost_kernel_note(browser):
-    """ipywidgets gives every view without a kernel this class, in JupyterLab and in the pages that hold its state."""
+    """ipywidgets gives every view without a kernel this class, in JupyterLab and in the pages that
+    hold its state.
+    """
     *_, view = springs().to_widget().children
     with browser.new_page() as page:
         page.set_content(f"<div class='jupyter-widgets'>{view.value}</div>")
@@ -612,7 +633,8 @@ def test_words_and_own_formats():
     roman = {1: "I", 2: "II", 3: "III"}
     explorer = springs(
         readout=lambda k: {"motion": "swings" if k < 3 else "creeps", "t": torch.tensor(k)},
-        formats={"k": roman.get}, start={"k": 2}, alt="Strength {k}, or {k:d}: it {motion} for {t}.",
+        formats={"k": roman.get}, start={"k": 2},
+        alt="Strength {k}, or {k:d}: it {motion} for {t}.",
     )  # fmt: skip
     assert explorer.sentence(k=2) == "Strength II, or 2: it swings for 2."
     page = explorer.to_html()
@@ -628,7 +650,7 @@ def test_failing_frame_is_named():
         explore(lambda k: Figure(), alt="x", k=[1, 2])
 
 
-AT = """() => [document.querySelector("output").textContent, document.querySelector("button").textContent]"""
+AT = """() => ["output", "button"].map((name) => document.querySelector(name).textContent)"""
 
 
 def test_play_button(browser):

@@ -1,4 +1,6 @@
-"""Shared checks: what they accept, what they refuse, in which words, and each bound from both sides."""
+"""Shared checks: what they accept, what they refuse, in which words, and each bound from both
+sides.
+"""
 
 import math
 import re
@@ -172,8 +174,8 @@ WRONG_TYPES = [
     (
         a,
         np.ma.masked_equal([[1.0, 2.0]], 2.0),
-        "x must be an array without a mask, got a masked array: .astype(float).filled(np.nan) makes "
-        "gaps of what it hides",
+        "x must be an array without a mask, "
+        "got a masked array: .astype(float).filled(np.nan) makes gaps of what it hides",
     ),
     (
         a,

@@ -167,7 +167,8 @@ def test_memory_grows_with_ratings():
 
 @pytest.mark.parametrize("unit", [1e-20, 0.01, 1e20])
 def test_default_fits_any_unit(unit):
-    """By default a quarter of the root mean square; daily returns of a hundredth would not survive a penalty of 1.
+    """By default a quarter of the root mean square; daily returns of a hundredth would not survive
+    a penalty of 1.
 
     Far from zero, half the standard deviation. Contrast: with a quarter of the root mean square
     only means were left.
@@ -215,7 +216,8 @@ SHAPE, NONE_KNOWN = (
         ),
         (
             {"ratings": np.ones((3, 4)), "observed": None},
-            "ratings must differ, got 1.0 everywhere: clicks say nothing of dislikes; randomized_svd",
+            "ratings must differ, "
+            "got 1.0 everywhere: clicks say nothing of dislikes; randomized_svd",
         ),
         (
             {"ratings": scipy.sparse.csr_array(-5 * np.eye(3, 4)), "observed": None},
@@ -231,7 +233,8 @@ SHAPE, NONE_KNOWN = (
         ({"ratings": np.full((3, 4), np.nan), "observed": None}, NONE_KNOWN),
         (
             {"observed": np.ma.masked_all((3, 4), bool)},
-            "observed must be an array without a mask, got a masked array: .astype(float).filled(np.nan)",
+            "observed must be an array without a mask, "
+            "got a masked array: .astype(float).filled(np.nan)",
         ),
         (
             {"ratings": scipy.sparse.csr_array(np.eye(3))},

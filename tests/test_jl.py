@@ -1,4 +1,6 @@
-"""Random projections: the exact law of a length, bounds on it, the dimension they ask for, and what is measured."""
+"""Random projections: the exact law of a length, bounds on it, the dimension they ask for, and what
+is measured.
+"""
 
 import itertools
 import math
@@ -36,7 +38,9 @@ PROBABILITIES = (
 
 
 def judged_failure(k, eps):
-    """Sum the series of the incomplete gamma function in so many digits that 1 minus it is exact too."""
+    """Sum the series of the incomplete gamma function in so many digits that 1 minus it is exact
+    too.
+    """
     with mpmath.workdps(40 + int(k * eps * eps / 9)):
         a, small = mpmath.mpf(k) / 2, mpmath.mpf(10) ** (-mpmath.mp.dps - 3)
 
@@ -58,7 +62,9 @@ def relative(got, expected):
 
 
 def largest_k(eps, tail):
-    """Find about the largest k whose upper tail still reaches the given value, from Chernoff's exponent."""
+    """Find about the largest k whose upper tail still reaches the given value, from Chernoff's
+    exponent.
+    """
     return max(int(-2 * math.log(tail) / (eps - math.log1p(eps))), 1)
 
 
@@ -123,7 +129,9 @@ def test_huge_numbers():
 
 @pytest.mark.parametrize("eps", [0.05, 0.25, 0.9])
 def test_scikit_learn_min_dim(eps):
-    """Its formula is Dasgupta and Gupta's with delta = 1 - 1/n, and its result is cut, not rounded up."""
+    """Its formula is Dasgupta and Gupta's with delta = 1 - 1/n, and its result is cut, not rounded
+    up.
+    """
     for n in (2, 100, 10**6):
         theirs = int(johnson_lindenstrauss_min_dim(n, eps=eps))
         assert theirs == min_dim(n, eps, delta=1 - 1 / n, bound="dasgupta-gupta") - 1
@@ -145,7 +153,9 @@ def test_eps_too_small(bound):
 
 
 def moments(k, n, polynomial):
-    """Average a polynomial of degree 4 or 5 in the entries of R over all of Gauss-Hermite's grid: exactly."""
+    """Average a polynomial of degree 4 or 5 in the entries of R over all of Gauss-Hermite's grid:
+    exactly.
+    """
     nodes, weights = np.polynomial.hermite_e.hermegauss(3)
     total = 0.0
     for choice in itertools.product(range(3), repeat=k * n):
@@ -172,7 +182,9 @@ def test_inner_product_moments(rho, k):
 
 @pytest.mark.parametrize("rho", [-1.0, 0.0, 0.28])
 def test_sign_moments(rho):
-    """Integrate one row of the map, a normal point of the plane, over its angle: an inner product has two arms."""
+    """Integrate one row of the map, a normal point of the plane, over its angle: an inner product
+    has two arms.
+    """
     x, y = np.array([[1.0, 0.0]]), np.array([[rho, math.sqrt(1 - rho**2)]])
     angles = (np.arange(4096) + 0.5) * (2 * math.pi / 4096)  # no edge of a sign lies on one
     one = np.array([sign_inner_products(x, y, [[math.cos(a), math.sin(a)]])[0, 0] for a in angles])

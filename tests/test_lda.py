@@ -38,7 +38,9 @@ def test_two_crosses_by_hand():
 
 
 def test_priors_move_the_border():
-    """With three times as many on the left the border lies at 5 + log(3) / (10 / variance) = 5.0549."""
+    """With three times as many on the left the border lies at 5 + log(3) / (10 / variance) =
+    5.0549.
+    """
     found = lda(np.vstack([CROSS, CROSS, CROSSES]), np.repeat(["left", "right"], [12, 4]), 1)
     border = 5 + math.log(3) / 20
     np.testing.assert_array_equal(

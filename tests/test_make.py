@@ -1,4 +1,6 @@
-"""The Makefile, the hooks, and the workflows: which steps run, what two runs at once do, and who may write."""
+"""The Makefile, the hooks, and the workflows: which steps run, what two runs at once do, and who
+may write.
+"""
 
 import os
 import re
@@ -60,7 +62,9 @@ case "$*" in *jupyter_book*) mkdir -p _build/html; until test ! -e wait; do slee
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A folder with an awkward name and a ready environment, whose Python only says how it was called."""
+    """A folder with an awkward name and a ready environment, whose Python only says how it was
+    called.
+    """
     folder = tmp_path / "Größe`touch told`$(touch told) und 'Maß'"
     (folder / ".venv/bin").mkdir(parents=True)
     (folder / "site").mkdir()

@@ -1,4 +1,6 @@
-"""The package as a whole: which module may import what, what it needs to be installed, and what its wheel holds."""
+"""The package as a whole: which module may import what, what it needs to be installed, and what its
+wheel holds.
+"""
 
 import ast
 import inspect
@@ -23,7 +25,9 @@ PACKAGE = Path(lowrank_tutor.__file__).parent
 
 
 def name_of(path):
-    """The dotted name of a file of the package: ``bilinear`` for ``bilinear/__init__.py``, ``bilinear.layer``."""
+    """The dotted name of a file of the package: ``bilinear`` for ``bilinear/__init__.py``,
+    ``bilinear.layer``.
+    """
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -38,7 +42,8 @@ ROOMS = sorted({name.partition(".")[0] for name in FILES})
 # ground.
 GROUND = {"_checks", "_on_demand"}
 MAY_USE = {
-    "mathematics": set(),  # every module at the top of the package, and its folders that are not named here
+    # Every module at the top of the package, and its folders that are not named here.
+    "mathematics": set(),
     "byhand": {"mathematics"},
     "kit": set(),
     "answers": {"kit"},
@@ -92,7 +97,9 @@ def test_heavy_imports(needs):
 
 
 def own_imports(name):
-    """Modules of the package that a module imports, inside functions too, but not for a type checker alone."""
+    """Modules of the package that a module imports, inside functions too, but not for a type
+    checker alone.
+    """
     found, waiting = set(), [TREES[name]]
     while waiting:
         node = waiting.pop()
@@ -148,7 +155,9 @@ print(json.dumps(said))
 
 
 def test_extras():
-    """Every public module is in the README and in api.md, and needs the extra that the README's table says."""
+    """Every public module is in the README and in api.md, and needs the extra that the README's
+    table says.
+    """
     public = [room for room in ROOMS if not room.startswith("_")]
     assert sorted(README) == public, "the README's table has a row for each module"
     api = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
@@ -200,7 +209,9 @@ def test_other_names_say_what_to_call():
 
 
 def test_names_find_their_module():
-    """A public name is one of the package too; where a page's helper has the same, the mathematics comes first."""
+    """A public name is one of the package too; where a page's helper has the same, the mathematics
+    comes first.
+    """
     for name, module in {
         "PCA": "pca",
         "nmf.nmf": "nmf",
@@ -226,7 +237,9 @@ def signature_of(value):
 
 
 def test_one_address():
-    """Where there is only the README, the wheel or its metadata, the book is found, and a fork sees what to change."""
+    """Where there is only the README, the wheel or its metadata, the book is found, and a fork sees
+    what to change.
+    """
     address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"][
         "url"
     ]
@@ -246,7 +259,8 @@ def build_wheel(folder):
     shutil.copytree(PACKAGE, tree / "lowrank_tutor", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copyfile(ROOT / name, tree / name)
-    build = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"  # as pip calls it
+    # As pip calls it.
+    build = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
     subprocess.run([sys.executable, "-c", build], cwd=tree, check=True, capture_output=True)
     (wheel,) = folder.glob("lowrank_tutor-*.whl")
     return wheel

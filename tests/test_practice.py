@@ -1,4 +1,5 @@
-"""A thousand problems of each kind: the answer is right by another way, and each hint fits its slip alone.
+"""A thousand problems of each kind: the answer is right by another way, and each hint fits its slip
+alone.
 
 A judge reads the numbers from the question, and works with NumPy. It returns the answer and, by the
 first words of its hint, what a mistake leads to.
@@ -257,7 +258,7 @@ def test_thousand_problems(kind):
 
 @pytest.mark.parametrize("kind", practice.KINDS)
 def test_bank(kind):
-    """What a page draws from holds 40 different problems in little room, the same in every build."""
+    """A page draws from 40 different problems in little room, the same in every build."""
     data = engine.bank(kind)
     assert len({problem[0] for problem in data["problems"]}) == len(data["problems"]) == 40
     assert len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()) < 25_000

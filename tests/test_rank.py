@@ -165,7 +165,9 @@ def test_choice_of_columns():
 @pytest.mark.parametrize("rtol", [1e-6, 1e-3, 0.05])
 @pytest.mark.parametrize("unit", [1e-3, 1, 1e3])
 def test_twins_below_the_tolerance(twin, rtol, unit):
-    """Contrast: two nearly equal columns, of which the second once divided the noise by their small difference."""
+    """Contrast: two nearly equal columns, of which the second once divided the noise by their small
+    difference.
+    """
     x, y, noise = np.split(np.random.default_rng(2).standard_normal((80, 15)), 3, axis=1)
     a = np.column_stack([x[:, 0], x[:, 0] + twin * y[:, 0], x[:, 1:] * [unit, 1, 1, 1], x @ y[:5]])
     a[:, :5] += noise * rtol
@@ -207,7 +209,8 @@ def test_storage_is_exact():
         ),
         (
             lambda: effective_rank(np.eye(2)),
-            "s must be non-increasing, got 0.0 before 1.0: np.linalg.svd(a, compute_uv=False) gives those of a matrix",
+            "s must be non-increasing, "
+            "got 0.0 before 1.0: np.linalg.svd(a, compute_uv=False) gives those of a matrix",
         ),
         (lambda: effective_rank(np.ones((0, 3))), "s must be non-empty, got shape (0, 3)"),
         (lambda: numerical_rank(HAND, rtol=1.0), "rtol must be at least 0 and below 1, got 1.0"),

@@ -1,4 +1,5 @@
-"""Every public function of the mathematics refuses bad arguments by name, and leaves good ones as they are.
+"""Every public function of the mathematics refuses bad arguments by name, and leaves good ones as
+they are.
 
 A row holds one valid call, and for each argument what makes it wrong. A function or an argument
 without a row fails. `byhand` takes exact numbers alone, and has a walk of its own in
@@ -47,7 +48,9 @@ class Argument(NamedTuple):
 
 
 def array(value: np.ndarray, *, stacks: bool = False, nan: bool = True) -> Argument:
-    """Real and finite; where stacks are allowed, more axes are not wrong, and where gaps are, NaN is not."""
+    """Real and finite; where stacks are allowed, more axes are not wrong, and where gaps are, NaN
+    is not.
+    """
     first = np.arange(value.size).reshape(value.shape) == 0
     wrong = {
         "NaN": np.where(first, np.nan, value),
@@ -194,22 +197,29 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         {"s": array(SPECTRUM), "threshold": real(1.5)},
     ],
     "fix_signs": {"vectors": array(A, stacks=True)},
-    "hard_threshold": {"s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5)},
-    "noise_edge": {"s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5)},
+    "hard_threshold": {
+        "s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5),
+    },
+    "noise_edge": {
+        "s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5),
+    },
     "randomized_svd": {
-        "a": array(A), "k": whole(1, high=2), "oversample": whole(1, 0), "power_iterations": whole(1, 0),
+        "a": array(A), "k": whole(1, high=2), "oversample": whole(1, 0),
+        "power_iterations": whole(1, 0),
     },
     "relative_error": {"approx": array(A), "exact": array(A, stacks=True), "norm": word("fro")},
     "tail_error": {"s": array(SPECTRUM), "k": whole(1, 0, 3), "norm": word("spectral")},
     "truncated_svd": {"a": array(A, stacks=True), "k": whole(1, high=2)},
-    "PCA": {"n_components": some(1, zero=0, negative=-1, above=1.5, flag=True, words="3", nan=math.nan)},
+    "PCA": {"n_components": some(1, zero=0, negative=-1, above=1.5, flag=True, words="3",
+                                 nan=math.nan)},
     "PCA.get_feature_names_out": {"input_features": some(None)},
     "PCA.fit": {"x": array(POINTS)},
     "PCA.fit_transform": {"x": array(POINTS)},
     "PCA.transform": {"x": array(POINTS)},
     "PCA.inverse_transform": {"z": array(POINTS[:, :1])},
     "lda": {
-        "x": array(POINTS), "labels": some(list("aaabbb"), one=["a"] * 6, short=["a", "b"], none=None),
+        "x": array(POINTS),
+        "labels": some(list("aaabbb"), one=["a"] * 6, short=["a", "b"], none=None),
         "k": whole(1, high=1),
     },
     "Discriminants.project": {"x": array(POINTS)},
@@ -217,15 +227,19 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "Discriminants.transform": {"x": array(POINTS)},
     "Discriminants.predict": {"x": array(POINTS)},
     "nmf": {
-        "x": array(A), "k": whole(1, high=2), "starts": whole(1), "tolerance": real(1e-4), "max_sweeps": whole(9),
+        "x": array(A), "k": whole(1, high=2), "starts": whole(1), "tolerance": real(1e-4),
+        "max_sweeps": whole(9),
     },
     "NMFResult.transform": {"x": array(A)},
     "factorize_ratings": {
-        "ratings": array(A, nan=False), "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
-        "k": whole(1, high=2), "regularization": real(1.0), "tolerance": real(0.1), "max_sweeps": whole(2),
+        "ratings": array(A, nan=False),
+        "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
+        "k": whole(1, high=2), "regularization": real(1.0), "tolerance": real(0.1),
+        "max_sweeps": whole(2),
     },
     "RatingFactors.transform": {
-        "ratings": array(A, nan=False), "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
+        "ratings": array(A, nan=False),
+        "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
     },
     "Autoencoder": {"d": whole(8), "k": whole(2, high=8), "hidden": whole(3, 2)},
     "Autoencoder.encode": {"x": tensor(torch.ones(3, 8))},
@@ -236,21 +250,28 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "gaussian_projection": {"k": whole(2), "d": whole(3)},
     "inner_product_failure_bound": BOUND,
     "inner_product_std": {"rho": real(0.5), "k": whole(2)},
-    "min_dim": {"n_points": whole(9, 2), "eps": real(0.5), "delta": real(0.1), "bound": word("chernoff")},
+    "min_dim": {
+        "n_points": whole(9, 2), "eps": real(0.5), "delta": real(0.1), "bound": word("chernoff"),
+    },
     "norm_failure_bound": BOUND,
     "norm_failure_chernoff": BOUND,
     "norm_failure_probability": BOUND,
     "projected_product_error": {"p": array(A), "v": array(A.T), "k": whole(2)},
     "sign_inner_product_std": {"rho": real(0.5), "k": whole(2)},
-    "sign_inner_products": {"x": array(POINTS), "y": array(POINTS), "projection": array(np.ones((1, 2)))},
-    "attention_bytes": {"n": whole(16), "d": whole(2), "heads": whole(2), "k": whole(4, high=16), "batch": whole(1)},
+    "sign_inner_products": {
+        "x": array(POINTS), "y": array(POINTS), "projection": array(np.ones((1, 2))),
+    },
+    "attention_bytes": {
+        "n": whole(16), "d": whole(2), "heads": whole(2), "k": whole(4, high=16), "batch": whole(1),
+    },
     "fused_backends": ATTENTION,
     "gpu_crossover": {"k": whole(256), **CARD},
     "gpu_floor": {"n": whole(16), "k": whole(4, high=16), **CARD},
     "gpu_named": {"name": some("T4", number=3, none=None), "memory": real(16e9)},
     "half_type": {"device": EVERYWHERE["device"]},
     "trials": {
-        "lengths": some([64], number=3, fractions=[1.5], zero=[0], none=None), "d": whole(64), "heads": whole(8),
+        "lengths": some([64], number=3, fractions=[1.5], zero=[0], none=None), "d": whole(64),
+        "heads": whole(8),
         "k": whole(4, high=64), "free": real(1e9),
     },
     "attention": {"x": array(np.array([[1.0, 0], [0, 1]]))},
@@ -280,8 +301,10 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         ),
     },
     "serve": {
-        "model": some("Llama-3-70B", unknown="Llama", number=3, none=None), "gpu": word("H100"), "cards": whole(8),
-        "split": word("data"), "n": whole(64), "weight_bits": real(16), "cache_bits": whole(16), "share": real(0.9),
+        "model": some("Llama-3-70B", unknown="Llama", number=3, none=None), "gpu": word("H100"),
+        "cards": whole(8),
+        "split": word("data"), "n": whole(64), "weight_bits": real(16), "cache_bits": whole(16),
+        "share": real(0.9),
         "other": real(2.0), "billions": real(70.0),
     },
     "latent_attention": [
@@ -293,37 +316,45 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         },
     ],
     "latent_cost": {
-        "n": whole(9), "heads": whole(2), "d_h": whole(4), "d_c": whole(3), "d_rope": whole(0, 0), "absorb": FLAG,
+        "n": whole(9), "heads": whole(2), "d_h": whole(4), "d_c": whole(3), "d_rope": whole(0, 0),
+        "absorb": FLAG,
     },
     "latent_from_heads": {
-        "w_k": tensor(torch.ones(2, 8, 4), finite=True), "w_v": tensor(torch.ones(2, 8, 4), finite=True),
+        "w_k": tensor(torch.ones(2, 8, 4), finite=True),
+        "w_v": tensor(torch.ones(2, 8, 4), finite=True),
         "k": whole(2, high=8), "moment": tensor(GAMMA, finite=True),
         "query_moment": tensor(torch.eye(4).repeat(2, 1, 1), finite=True),
         "output": tensor(torch.ones(2, 4, 8), finite=True),
     },
     "LoraLinear": {
-        "linear": LINEAR, "r": whole(2, high=4), "alpha": real(1.0), "scaling": word("alpha/r"), "init": word("zero"),
+        "linear": LINEAR, "r": whole(2, high=4), "alpha": real(1.0), "scaling": word("alpha/r"),
+        "init": word("zero"),
         "dropout": real(0.0),
     },
-    "LoraLinear.forward": {"x": some(X, axes=torch.tensor(1.0), width=X[..., :3], words="words", none=None)},
+    "LoraLinear.forward": {"x": some(X, axes=torch.tensor(1.0), width=X[..., :3], words="words",
+                                     none=None)},
     "merge_lora": {"model": some(adapted(), plain=MODEL, words="words")},
     "load_lora": {
         "model": some(adapted(), plain=MODEL, words="words"),
-        "state": some(caches.lora_state(adapted()), words="words", empty={}, rank=caches.lora_state(adapted(3))),
+        "state": some(caches.lora_state(adapted()), words="words", empty={},
+                      rank=caches.lora_state(adapted(3))),
     },
     "lora_state": {"model": some(adapted(), plain=MODEL, words="words")},
     "without_lora": {"model": some(adapted(), plain=MODEL, words="words")},
     "newton_schulz": {
-        "x": some(GAMMA, axes=GAMMA[0], words="words", none=None, integers=GAMMA.long()), "steps": whole(2, 0),
+        "x": some(GAMMA, axes=GAMMA[0], words="words", none=None, integers=GAMMA.long()),
+        "steps": whole(2, 0),
     },
     "power_step": {"m": tensor(torch.ones(3, 2)), "q": tensor(torch.ones(2, 1))},
     "rank_report": [
         {"model": some(MODEL, words="words", none=None, empty={}, tensor=GAMMA)},
-        {"model": some(MODEL), "names": NAMES, "rank": whole(1), "progress": some(list, words="words", number=3)},
+        {"model": some(MODEL), "names": NAMES, "rank": whole(1),
+         "progress": some(list, words="words", number=3)},
     ],
     "attention_weights": {"q": tensor(Q, leads=True), "k": tensor(K)},
     "linear_attention": {
-        **ATTENTION, "causal": FLAG._replace(value=True), "state": some(None, number=3, words="words"),
+        **ATTENTION, "causal": FLAG._replace(value=True),
+        "state": some(None, number=3, words="words"),
     },
     "orthogonal_features": {"n_features": whole(4), "d": whole(4)},
     "performer_attention": [
@@ -335,11 +366,17 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "block_ranks": {"m": tensor(KEYS, finite=True), "rtol": real(0.1)},
     "causal_decay": {"a": tensor(RATES, leads=True)},
     "delta_attention": {
-        **ATTENTION, "beta": tensor(torch.full((1, 2, 4), 1e-3)), "log_decay": tensor(torch.zeros(1, 2, 4)),
-        "chunk": whole(2), "state": some(torch.zeros(1, 2, 4, 4), axes=torch.zeros(4, 4), words="words"),
+        **ATTENTION, "beta": tensor(torch.full((1, 2, 4), 1e-3)),
+        "log_decay": tensor(torch.zeros(1, 2, 4)),
+        "chunk": whole(2),
+        "state": some(torch.zeros(1, 2, 4, 4), axes=torch.zeros(4, 4), words="words"),
     },
-    "linear_state": {"k": tensor(KEYS, leads=True), "v": tensor(VALUES), "decay": real(0.5), "delta": real(0.5)},
-    "recall_error": {"state": tensor(torch.ones(4, 3)), "k": tensor(KEYS, leads=True), "v": tensor(VALUES)},
+    "linear_state": {
+        "k": tensor(KEYS, leads=True), "v": tensor(VALUES), "decay": real(0.5), "delta": real(0.5),
+    },
+    "recall_error": {
+        "state": tensor(torch.ones(4, 3)), "k": tensor(KEYS, leads=True), "v": tensor(VALUES),
+    },
     "window_attention": {
         **ATTENTION, "window": whole(2), "m": whole(2),
         "state": some(None, number=3, words="words"),
@@ -350,7 +387,8 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "answer": {"words": SAID},
     "grade": {
         "model": some(storyteller.forward, words="words", none=None),
-        "told": some(storyteller.stories(1, rng=0), words="words", none=None, numbers=[1]), "attend": ATTEND,
+        "told": some(storyteller.stories(1, rng=0), words="words", none=None, numbers=[1]),
+        "attend": ATTEND,
     },
     "forward": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
     "tables": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
@@ -361,10 +399,12 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "index": {"count": whole(2), "directions": DIRECTIONS},
     "cut_scores": {"weights": WEIGHTS, "rank": whole(2, high=16)},
     "cut_latents": {
-        "weights": WEIGHTS, "rank": whole(2, high=64), "moments": some(None, words="x", one={"layers.0": np.eye(64)}),
+        "weights": WEIGHTS, "rank": whole(2, high=64),
+        "moments": some(None, words="x", one={"layers.0": np.eye(64)}),
     },
     "load": {"weights": WEIGHTS},
-    "train": {"steps": whole(1), "attend": some(None, words="words", number=3), "report": some(None, words="words")},
+    "train": {"steps": whole(1), "attend": some(None, words="words", number=3),
+              "report": some(None, words="words")},
     "Storyteller.forward": {"ids": IDS, "attend": some(None, words="words", number=3)},
     "Storyteller.tables": {"ids": IDS},
     "Storyteller.encode": {"words": SAID},
@@ -375,15 +415,21 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "LinformerSelfAttention.forward": {"x": tensor(X)},
     "LinformerCrossAttention": [PROJECTION, LAYER],
     "LinformerCrossAttention.forward": {"x": tensor(X), "memory": tensor(X)},
-    "LinformerEncoderLayer": {**SIZES, "feedforward": whole(8), "dropout": real(0.0), "activation": word("gelu")},
+    "LinformerEncoderLayer": {
+        **SIZES, "feedforward": whole(8), "dropout": real(0.0), "activation": word("gelu"),
+    },
     "from_layer": {"layer": ENCODER, "max_len": whole(4), "k": whole(2, high=4)},
     "from_mha": {
-        "mha": MHA, "max_len": whole(4), "k": whole(2, high=4), "kind": some(KIND, other=nn.Linear, words="words"),
+        "mha": MHA, "max_len": whole(4), "k": whole(2, high=4),
+        "kind": some(KIND, other=nn.Linear, words="words"),
     },
-    "resized": {"model": some(KIND(8, 2, 4, 2), other=nn.ReLU(), none=None), "max_len": whole(8, 4)},
+    "resized": {
+        "model": some(KIND(8, 2, 4, 2), other=nn.ReLU(), none=None), "max_len": whole(8, 4),
+    },
     "LinformerEncoderLayer.forward": {
         "src": tensor(X), "src_mask": some(None, weights=torch.zeros(4, 4)),
-        "src_key_padding_mask": some(torch.zeros(1, 4), axes=torch.zeros(4), number=torch.ones(1, 4), words="words"),
+        "src_key_padding_mask": some(torch.zeros(1, 4), axes=torch.zeros(4),
+                                     number=torch.ones(1, 4), words="words"),
     },
 }  # fmt: skip
 
@@ -399,7 +445,9 @@ def public_modules() -> list[ModuleType]:
 
 
 def public_calls() -> dict[str, Callable[..., Any]]:
-    """Return all public functions, classes that are no plain tuples, and methods that take arguments, by name."""
+    """Return all public functions, classes that are no plain tuples, and methods that take
+    arguments, by name.
+    """
     calls: dict[str, Callable[..., Any]] = {}
     for module in public_modules():
         for name in module.__all__:
@@ -424,7 +472,9 @@ def public_calls() -> dict[str, Callable[..., Any]]:
 
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the arguments to check: not `PCA`'s ``y``, which scikit-learn passes and nothing reads."""
+    """Return the arguments to check: not `PCA`'s ``y``, which scikit-learn passes and nothing
+    reads.
+    """
     stars = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     parameters = inspect.signature(call).parameters.items()
     unread = {"self"} | {

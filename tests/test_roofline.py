@@ -1,4 +1,6 @@
-"""The roofline of a graphics card and the plan made from it, against hand counts, loops and simulated cards."""
+"""The roofline of a graphics card and the plan made from it, against hand counts, loops and
+simulated cards.
+"""
 
 import itertools
 
@@ -100,7 +102,9 @@ def test_numpy_integers_do_not_overflow():
 
 
 def test_written_out_bytes_hold():
-    """On a CPU, which takes the same steps, PyTorch keeps logits and weights in float32, and a mask; 2.4 no float32."""
+    """On a CPU, which takes the same steps, PyTorch keeps logits and weights in float32, and a
+    mask; 2.4 no float32.
+    """
     q, k, v = torch.zeros(3, 1, 4, 256, 16, dtype=torch.float16)
 
     def attend():

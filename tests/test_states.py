@@ -1,4 +1,4 @@
-"""States, their chunks and blocks: numbers by hand, laws, and refusals; tests/contracts has loops."""
+"""States, chunks, and blocks: numbers by hand, laws, refusals; tests/contracts has loops."""
 
 import math
 
@@ -87,7 +87,9 @@ def delta_parts(batch=3, heads=2, n=11, d=4, d_v=3, seed=0, dtype=torch.float64)
 
 
 def test_block_ranks():
-    """Blocks of a recurrence have the rank of its state, whatever that of the whole; those of softmax do not."""
+    """Blocks of a recurrence have the rank of its state, whatever that of the whole; those of
+    softmax do not.
+    """
     n, size = 32, 4
     c, b, a = tensors((n, size), (n, size), (n,))
     mask = causal_decay(torch.sigmoid(a))
@@ -185,14 +187,19 @@ def latents(**change):
         (lambda: linear(state=PAIR, causal=False), CAUSAL),
         (lambda: latents(return_state=True, causal=False), CAUSAL),
         (lambda: windows(state=SIX[1:]), f"TypeError: state must be the 6 {GIVES} 5 parts"),
-        (lambda: linear(state=PAIR[::-1]), "ValueError: state[0] must have shape (1, 2, 4, 5), got shape (1, 2, 1, 1)"),
+        (lambda: linear(state=PAIR[::-1]),
+         "ValueError: state[0] must have shape (1, 2, 4, 5), got shape (1, 2, 1, 1)"),
         (lambda: linear(state=[part.to("meta") for part in PAIR]),
          "ValueError: state must be on the device of the new tokens, cpu, got meta"),
-        (lambda: windows(state=SIX, m=3), "ValueError: state[2] must have shape (1, 1, n, 3), got shape (1, 1, 2, 2)"),
-        (lambda: windows(state=SIX, window=4), "ValueError: window must be that of the state, got 4"),
+        (lambda: windows(state=SIX, m=3),
+         "ValueError: state[2] must have shape (1, 1, n, 3), got shape (1, 1, 2, 2)"),
+        (lambda: windows(state=SIX, window=4),
+         "ValueError: window must be that of the state, got 4"),
         (lambda: a_chunk(state=torch.ones(3, 2, 4, 3, dtype=torch.int64)),
          "ValueError: state must be real numbers on the device of q, cpu, got torch.int64 on cpu"),
-        (lambda: latent_attention(X, **(WEIGHTS | {"w_uk": WEIGHTS["w_uk"][:3], "w_uv": WEIGHTS["w_uv"][:3]})),
+        (lambda: latent_attention(X,
+                                  **(WEIGHTS | {"w_uk": WEIGHTS["w_uk"][:3],
+                                                "w_uv": WEIGHTS["w_uv"][:3]})),
          "ValueError: w_q must have 3 heads, as w_uk has, or a multiple, got shape (4, 6, 5)"),
         (lambda: a_state(decay=0.0), "ValueError: decay must be above 0 and at most 1, got 0"),
         (lambda: a_state(decay=RATES - torch.tensor([0, 0, 2])),
@@ -202,13 +209,16 @@ def latents(**change):
          "ValueError: delta must be between 0 and 2, got nan"),
         (lambda: a_chunk(beta=torch.full((3, 2, 11), 2.5).double()),
          "ValueError: beta must be between 0 and 2, got 2.5"),
-        (lambda: a_chunk(k=torch.full((3, 2, 11, 4), 9.0).double(), beta=torch.full((3, 2, 11), 0.5).double()),
-         "ValueError: beta times the squared length of its key must be at most 2, or the state would grow"
-         " (torch.nn.functional.normalize(k, dim=3) gives keys of length 1), got 162"),
-        (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()), "ValueError: log_decay must be at most 0, got 1"),
+        (lambda: a_chunk(k=torch.full((3, 2, 11, 4), 9.0).double(),
+                         beta=torch.full((3, 2, 11), 0.5).double()),
+         "ValueError: beta times the squared length of its key must be at most 2, or the state "
+         "would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1), got 162"),
+        (lambda: a_chunk(log_decay=torch.ones(3, 2, 11).double()),
+         "ValueError: log_decay must be at most 0, got 1"),
         (lambda: recall_error(ONE, ONE, 0 * ONE),
          "ValueError: v must be non-zero, got zeros: no error is relative to them"),
-        (lambda: block_ranks(ONE[:1, :1]), "ValueError: m must be square, of at least two rows, got shape (1, 1)"),
+        (lambda: block_ranks(ONE[:1, :1]),
+         "ValueError: m must be square, of at least two rows, got shape (1, 1)"),
     ],
 )  # fmt: skip
 def test_bad_input(call, message):

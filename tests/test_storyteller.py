@@ -18,8 +18,10 @@ from lowrank_tutor.storyteller.language import LONGEST
 HELD_OUT = 31_337  # no seed of the training or of a record
 DIRECTIONS = np.random.default_rng(1).standard_normal((24, 16))
 CUTS = {
-    "sheets": st.sheets(3), "window": st.window(4), "means": st.means(3), "features": st.features(DIRECTIONS),
-    "projected": st.projected(DIRECTIONS[:6]), "signs": st.signs(DIRECTIONS), "top": st.top(2), "bits": st.bits(2),
+    "sheets": st.sheets(3), "window": st.window(4), "means": st.means(3),
+    "features": st.features(DIRECTIONS),
+    "projected": st.projected(DIRECTIONS[:6]), "signs": st.signs(DIRECTIONS), "top": st.top(2),
+    "bits": st.bits(2),
     "index": st.index(2, DIRECTIONS[:3]), "unusual": st.unusual(4),
 }  # fmt: skip
 
@@ -47,7 +49,9 @@ def test_stories_hold_what_they_promise():
 
 
 def test_answers_follow_from_stories():
-    """The generator marks what follows; `answer` finds it from the words alone, and nothing where nothing follows."""
+    """The generator marks what follows; `answer` finds it from the words alone, and nothing where
+    nothing follows.
+    """
     for words, jobs in st.stories(400, rng=HELD_OUT):
         for i, job in enumerate(jobs):
             word, found = st.answer(words[:i])
@@ -139,7 +143,9 @@ def test_twin_is_the_model(name):
 
 
 def keys_by_loops(name, q, k, i):
-    """The keys that word i compares itself with, by place; the groups of `means` have one for each of their words."""
+    """The keys that word i compares itself with, by place; the groups of `means` have one for each
+    of their words.
+    """
     seen = range(i + 1)
     if name == "window":
         return {j: k[j] for j in seen if j > i - 4}

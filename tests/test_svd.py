@@ -42,7 +42,9 @@ def product(factors):
 
 
 def assert_is_svd(result, tolerance=2e-14):
-    """Orthonormal factors, a spectrum that does not rise, and the largest entry of each left vector positive."""
+    """Orthonormal factors, a spectrum that does not rise, and the largest entry of each left vector
+    positive.
+    """
     assert isinstance(result, SVDResult)
     u, s, vt = result
     np.testing.assert_allclose(u.T @ u, np.eye(s.size), atol=tolerance)
@@ -149,7 +151,9 @@ def test_relative_errors_by_hand():
 
 
 def test_iterations_and_oversampling_help():
-    """Contrast: without orthonormal columns in between, the passes lose all directions but the strongest."""
+    """Contrast: without orthonormal columns in between, the passes lose all directions but the
+    strongest.
+    """
     s = 1 / np.sqrt(I)
     a = with_spectrum(s, 300, 200)
 

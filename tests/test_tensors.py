@@ -38,25 +38,34 @@ MAKE = ": torch.as_tensor(np.array(e)).float() makes one"
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: check_tensor("e", Q.numpy(), ("k",)), "TypeError: e must be a tensor, got ndarray" + MAKE),
-        (lambda: check_tensor("e", Q[0, 0], ("k", 6)), "ValueError: e must have shape (k, 6), got shape (4, 5)"),
-        (lambda: check_tensor("e", Q[0], ("k", 5)), "ValueError: e must have shape (k, 5), got shape (2, 4, 5)"),
+        (lambda: check_tensor("e", Q.numpy(), ("k",)),
+         "TypeError: e must be a tensor, got ndarray" + MAKE),
+        (lambda: check_tensor("e", Q[0, 0], ("k", 6)),
+         "ValueError: e must have shape (k, 6), got shape (4, 5)"),
+        (lambda: check_tensor("e", Q[0], ("k", 5)),
+         "ValueError: e must have shape (k, 5), got shape (2, 4, 5)"),
         (lambda: check_tensor("e", NESTED, ("k",)),
-         "TypeError: e must be a plain tensor, got a nested one: pad it, and mark what is real by a mask"),
+         "TypeError: e must be a plain tensor, "
+         "got a nested one: pad it, and mark what is real by a mask"),
         (lambda: check_tensor("e", Q.to_sparse(), ("k",)), f"TypeError: e {SPARSE}"),
         (lambda: check_same_device_and_dtype("e", K.float(), "q", Q),
          "TypeError: e must be of the type of q, torch.float64, got torch.float32"),
         (lambda: check_same_device_and_dtype("e", K.to("meta"), "q", Q),
          "ValueError: e must be on the device of q, cpu, got meta"),
-        (lambda: check_not_meta("e", Q.to("meta")), "TypeError: e must hold numbers, got a meta tensor"),
+        (lambda: check_not_meta("e", Q.to("meta")),
+         "TypeError: e must hold numbers, got a meta tensor"),
         (lambda: check_device("cpu:x"), f"ValueError: {DEVICE} 'cpu:x'"),
         (lambda: check_device(0), f"TypeError: {DEVICE} int"),
-        (lambda: check_dtype(torch.int64), "TypeError: dtype must be a floating-point type, got torch.int64"),
-        (lambda: check_dtype(torch.float8_e4m3fn), "TypeError: dtype must have at least 16 bits, in which PyTorch can"
+        (lambda: check_dtype(torch.int64),
+         "TypeError: dtype must be a floating-point type, got torch.int64"),
+        (lambda: check_dtype(torch.float8_e4m3fn),
+         "TypeError: dtype must have at least 16 bits, in which PyTorch can"
          " draw and multiply, got torch.float8_e4m3fn"),
-        (lambda: check_generator(5), "TypeError: generator must be a torch.Generator or None, got int:"
+        (lambda: check_generator(5),
+         "TypeError: generator must be a torch.Generator or None, got int:"
          " torch.Generator().manual_seed(5) makes one"),
-        (lambda: mask_of_keys(MASK.long()), f"TypeError: {BOOL} torch.int64: .bool() reads ones as real"),
+        (lambda: mask_of_keys(MASK.long()),
+         f"TypeError: {BOOL} torch.int64: .bool() reads ones as real"),
         (lambda: mask_of_keys(MASK[:, :5]),
          "ValueError: token_mask must have shape (batch, n_keys) = (3, 6), got shape (3, 5)"),
         (lambda: mask_of_keys(MASK.to("meta")),
@@ -75,15 +84,19 @@ FLOATING = "of a floating-point type of at least 16 bits"
 @pytest.mark.parametrize(
     ("q", "k", "v", "message"),
     [
-        (Q[0], K, V, "ValueError: q must have shape (batch, heads, n_queries, d), got shape (2, 4, 5)"),
+        (Q[0], K, V,
+         "ValueError: q must have shape (batch, heads, n_queries, d), got shape (2, 4, 5)"),
         (Q, K[:2], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (2, 2, 6, 5)"),
         (Q, K[:, :1], V, "ValueError: v must have shape (3, 1, 6, d_v), got shape (3, 2, 6, 3)"),
-        (Q, K[..., :4], V, "ValueError: k must have shape (3, 2, n_keys, 5), got shape (3, 2, 6, 4)"),
+        (Q, K[..., :4], V,
+         "ValueError: k must have shape (3, 2, n_keys, 5), got shape (3, 2, 6, 4)"),
         (Q, K, V[:, :, :5], "ValueError: v must have shape (3, 2, 6, d_v), got shape (3, 2, 5, 3)"),
         (Q, K[:, :, :0], V[:, :, :0],
-         "ValueError: k must hold at least one token of at least one number, got shape (3, 2, 0, 5)"),
+         "ValueError: k must hold at least one token of at least one number, "
+         "got shape (3, 2, 0, 5)"),
         (Q[..., :0], K[..., :0], V,
-         "ValueError: k must hold at least one token of at least one number, got shape (3, 2, 6, 0)"),
+         "ValueError: k must hold at least one token of at least one number, "
+         "got shape (3, 2, 6, 0)"),
         *((*(part.to(kind) for part in (Q, K, V)), f"TypeError: q must be {FLOATING}, got {kind}")
           for kind in (torch.int64, torch.float8_e4m3fn)),
     ],

@@ -1,4 +1,6 @@
-"""A short past and means of what is older: averages as in Linformer, votes, and refusals; tests/contracts has loops."""
+"""A short past and means of what is older: averages as in Linformer, votes, and refusals;
+tests/contracts has loops.
+"""
 
 import pytest
 import torch
@@ -14,7 +16,9 @@ def heads_of(n, d=4, d_v=4, **options):
 
 
 def test_groups_are_linformer_averages():
-    """A query far behind all tokens sees `pooling_projection` of them, with ln m added to every logit alike."""
+    """A query far behind all tokens sees `pooling_projection` of them, with ln m added to every
+    logit alike.
+    """
     q, k, v = heads_of(33)
     e = pooling_projection(4, 32).double()
     far = window_attention(q, k, v, window=1, m=8, votes=False)[:, :, 32]

@@ -1,4 +1,5 @@
-"""The built site as its readers meet it: a page is opened once in each way, and says all that the tests ask.
+"""The built site as its readers meet it: a page is opened once in each way, and says all that the
+tests ask.
 
 To load a page costs more than any question to it. So a :class:`Window` reads the whole site and
 remembers what a page said to each of its readers when it was new; then it may be used for what a
@@ -70,7 +71,10 @@ REST = 0.4  # seconds: a third of one after a change of size the theme lets keys
 
 # MathJax keeps what a reader chose in its menu for all pages of a site. These choices would take
 # the formulas' words away, and make each formula a stop of the Tab key.
-STORED = "localStorage['MathJax-Menu-Settings'] = JSON.stringify({ explorer: true, assistiveMml: false })"
+STORED = (
+    "localStorage['MathJax-Menu-Settings'] = "
+    "JSON.stringify({ explorer: true, assistiveMml: false })"
+)
 
 # Where a window turns narrow, the theme slides its columns away, and lays the whole page out anew
 # for every frame.
@@ -111,7 +115,8 @@ FACTS = """
       i.closest(".explorer-panels, .cell_output")?.querySelector("img").getAttribute("alt"),
       shown: i.complete && i.naturalWidth > 0, inside: Boolean(i.closest("article")) })),
     overflow: wide <= width ? [] : [`${wide} pixels`, ...[...document.querySelectorAll("body *")]
-      .filter((e) => e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120)).slice(-3)],
+      .filter((e) => e.getBoundingClientRect().right > width + 1)
+        .map((e) => e.outerHTML.slice(0, 120)).slice(-3)],
     moving: all("figure.explorer, figure.explorer *", (e) => e).filter((e) => {
       const style = getComputedStyle(e);
       return /[1-9]/.test(style.transitionDuration) || style.animationName !== "none";
@@ -124,11 +129,13 @@ FACTS = """
     spoken: count("mjx-container mjx-assistive-mml math"),
     mathStops: count("mjx-container[tabindex]"),
     said: all("figure.explorer p[role=status]", words),
-    equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math")).filter(Boolean)
+    equations: Object.fromEntries(all("div.math[id], span.eqno", (e) => e.closest("div.math"))
+      .filter(Boolean)
       .map((e) => [e.id, e.querySelector(".eqno")?.firstChild.textContent.trim()])),
     statements: all("div.proof:not(.dropdown), div.exercise", (e) =>
       [e.id, words(e.querySelector(".admonition-title"))]),
-    references: all("article a[href^='#']:not(.headerlink)", (a) => [a.getAttribute("href").slice(1), words(a)]),
+    references: all("article a[href^='#']:not(.headerlink)", (a) =>
+      [a.getAttribute("href").slice(1), words(a)]),
     folds: all(".toggle-button", (b) => b.getAttribute("aria-label")),
     namedSummaries: count("summary[aria-label]"),
     colab: all('a[href^="https://colab"]', (a) => a.getAttribute("href")),
@@ -153,7 +160,8 @@ FACTS = """
 HIDE_MATHS = """
 () => {
   window.replaced = [...document.querySelectorAll("mjx-container")].map((formula) => {
-    const { width, height } = (formula.querySelector("mjx-math") ?? formula).getBoundingClientRect();
+    const { width, height } = (formula.querySelector("mjx-math") ??
+      formula).getBoundingClientRect();
     const word = document.createElement("span");
     word.textContent = "x";
     word.style = `display: inline-block; width: ${width}px; height: ${height}px`;
@@ -166,9 +174,11 @@ HIDE_MATHS = """
 # good as its words.
 HIDE_COLORS = """
 () => {
-  const plain = (e) => !e.childElementCount && e.getAttributeNames().every((name) => name === "class");
+  const plain = (e) => !e.childElementCount &&
+    e.getAttributeNames().every((name) => name === "class");
   for (let depth = 0; depth < 3; depth++) {
-    const bare = [...document.querySelectorAll("pre span, code span, dt.sig :is(span, em), dd em")].filter(plain)
+    const bare = [...document.querySelectorAll("pre span, code span, dt.sig :is(span, em), dd em")]
+      .filter(plain)
       .map((span) => [span, document.createTextNode(span.textContent)]);
     bare.forEach(([span, words]) => span.replaceWith(words));
     replaced.push(...bare);
@@ -196,9 +206,11 @@ MARK_SAMPLES = """
   while (words.nextNode()) {
     const e = words.currentNode.parentElement;
     if (!words.currentNode.data.trim() || !e.checkVisibility()) continue;
-    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e), link = e.closest("a[href]");
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e),
+      link = e.closest("a[href]");
     const around = link?.parentElement;
-    const place = link && [getComputedStyle(link).textDecorationLine, getComputedStyle(around).color, around.tagName];
+    const place = link && [getComputedStyle(link).textDecorationLine,
+      getComputedStyle(around).color, around.tagName];
     const look = [color, fontSize, fontWeight, textShadow, ground(e), place].join();
     seen.set(look, (seen.get(look) ?? 0) + 1);
     if (seen.get(look) <= 3) (link ?? e).dataset.sample = "";
@@ -208,7 +220,8 @@ MARK_SAMPLES = """
 """
 ONLY_SAMPLES = """
 () => axe.configure({ rules: [
-  { id: "color-contrast", selector: "[data-sample]" }, { id: "link-in-text-block", selector: "a[href][data-sample]" },
+  { id: "color-contrast", selector: "[data-sample]" },
+    { id: "link-in-text-block", selector: "a[href][data-sample]" },
 ] })
 """
 # Without "preload" axe asks for no style sheet of its own, which a page from a file may not read.
@@ -244,8 +257,10 @@ READ = """
   controls: [...figure.querySelectorAll("[data-slider]")].map((c) => c.matches("fieldset")
     ? [c.dataset.slider, c.querySelector(":checked").value, null]
     : [c.dataset.slider, c.value, c.getAttribute("aria-valuetext")]),
-  outputs: [...figure.querySelectorAll("output")].map((o) => [o.getAttribute("name"), o.textContent]),
-  numbers: [...figure.querySelectorAll("data")].map((d) => [d.dataset.name, d.value, d.textContent]),
+  outputs: [...figure.querySelectorAll("output")]
+    .map((o) => [o.getAttribute("name"), o.textContent]),
+  numbers: [...figure.querySelectorAll("data")]
+    .map((d) => [d.dataset.name, d.value, d.textContent]),
 })
 """
 
@@ -283,8 +298,14 @@ async (figure, each) => {{
 
 
 # Each says its sentence when its sliders rest; the next reader hears none of that.
-SPOKEN = "() => [...document.querySelectorAll('figure.explorer p[role=status]')].every((p) => p.textContent)"
-HUSH = "() => document.querySelectorAll('figure.explorer p[role=status]').forEach((p) => (p.textContent = ''))"
+SPOKEN = (
+    "() => [...document.querySelectorAll('figure.explorer p[role=status]')].every((p) => "
+    "p.textContent)"
+)
+HUSH = (
+    "() => document.querySelectorAll('figure.explorer p[role=status]').forEach((p) => "
+    "(p.textContent = ''))"
+)
 
 SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
 
@@ -314,7 +335,9 @@ def settle(page: Page) -> None:
 
 
 class Window:
-    """A window in which one page after the other is read, by all readers to whom pages come in its way."""
+    """A window in which one page after the other is read, by all readers to whom pages come in its
+    way.
+    """
 
     def __init__(self, browser: Browser, address: str, where: str) -> None:
         self.kinds = {who: kind for who, kind in READERS.items() if kind.where == where}
@@ -336,7 +359,9 @@ class Window:
         return self.pages[path]
 
     def open(self, path: str, kind: Kind) -> Page:
-        """Return the page as it was left, if it is the one that was read last, on a reader's screen."""
+        """Return the page as it was left, if it is the one that was read last, on a reader's
+        screen.
+        """
         self.see(path)
         self._turn(kind)
         if self.page.url != f"{self.start}/{path}":

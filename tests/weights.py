@@ -1,4 +1,4 @@
-"""Files of weights, sound and broken, and a reader and a writer that share no code with the site."""
+"""Files of weights, sound and broken; their reader and writer share no code with the site."""
 
 import json
 import struct

@@ -64,7 +64,8 @@ def read_number(latex):
         )
         middle = start + depth.index(0, depth.index(1))
         end = start + depth.index(0, middle - start + 2)
-        text = f"{text[:start]}(({text[start + 6 : middle]})/({text[middle + 2 : end]})){text[end + 1 :]}"
+        over, under = text[start + 6 : middle], text[middle + 2 : end]
+        text = f"{text[:start]}(({over})/({under})){text[end + 1 :]}"
     for printed, meant in (
         (r"\left", ""),
         (r"\right", ""),
@@ -125,8 +126,8 @@ def check_commonmark(worked):
 
 def check_formulas(worked):
     known = set(
-        "begin end cr frac sqrt left right cdot top qquad approx lambda sigma Sigma bar pm det lVert rVert "
-        "operatorname vphantom Big Bigg".split()
+        "begin end cr frac sqrt left right cdot top qquad approx lambda sigma Sigma bar pm det "
+        "lVert rVert operatorname vphantom Big Bigg".split()
     )
     for step in worked.steps:
         assert "\n" not in step.latex

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from lowrank_tutor.bilinear.layer import ReducedRankAttention
 
 __all__ = [
-    "Factors", "Fit", "ReducedRankAttention", "factorize", "fit_factors", "reduced_rank_score", "score", "score_error",
+    "Factors", "Fit", "ReducedRankAttention", "factorize", "fit_factors", "reduced_rank_score",
+    "score", "score_error",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "layer")

@@ -1,7 +1,8 @@
-"""Attend by reduced-rank bilinear scores: a PyTorch layer, kept apart so that the NumPy half needs no torch.
+"""Attend by reduced-rank bilinear scores, in a PyTorch layer.
 
-Import it with ``from lowrank_tutor.bilinear import ReducedRankAttention``. ``token_mask`` (b,
-n_keys) is **True for a real token**; PyTorch's ``key_padding_mask`` means the opposite.
+It is kept apart so that the NumPy half needs no torch. Import it with ``from lowrank_tutor.bilinear
+import ReducedRankAttention``. ``token_mask`` (b, n_keys) is **True for a real token**; PyTorch's
+``key_padding_mask`` means the opposite.
 """
 
 import math
@@ -28,13 +29,14 @@ from lowrank_tutor._tensors import (
 
 
 class ReducedRankAttention(nn.Module):
-    r"""Attend by reduced-rank bilinear scores: each query averages the values, weighted by the scores of the keys.
+    r"""Attend by reduced-rank bilinear scores.
 
-    The weights of query ``i`` are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k}
-    \right)$. The division by $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an
-    ordinary attention head of width ``k``, with $W_Q = U^\top$, $W_K = V^\top$ and unchanged
-    values. To start from the factors ``u`` (k, query_dim) and ``v`` (k, key_dim) of a known score,
-    undo the division in one of them: ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
+    Each query averages the values, weighted by the scores of the keys. The weights of query ``i``
+    are $\mathrm{softmax}_j\!\left( (U q_i)^\top (V h_j) / \sqrt{k} \right)$. The division by
+    $\sqrt{k}$ (Vaswani et al., 2017, arXiv:1706.03762) makes this an ordinary attention head of
+    width ``k``, with $W_Q = U^\top$, $W_K = V^\top$ and unchanged values. To start from the factors
+    ``u`` (k, query_dim) and ``v`` (k, key_dim) of a known score, undo the division in one of them:
+    ``load_state_dict({"u": math.sqrt(k) * u, "v": v})``.
 
     ``k`` is between 1 and ``min(query_dim, key_dim)``. ``generator``, by default torch's global
     one, draws the factors, normal with variance 1 / width, so that for tokens of unit variance the
@@ -42,8 +44,10 @@ class ReducedRankAttention(nn.Module):
 
     >>> import torch
     >>> layer = ReducedRankAttention(query_dim=2, key_dim=2, k=1)
-    >>> _ = layer.load_state_dict({"u": torch.tensor([[2.0, 1.0]]), "v": torch.tensor([[1.0, -1.0]])})
-    >>> layer.scores(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [4.0, 3.0]]])).tolist()
+    >>> factors = {"u": torch.tensor([[2.0, 1.0]]), "v": torch.tensor([[1.0, -1.0]])}
+    >>> _ = layer.load_state_dict(factors)
+    >>> query, keys = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [4.0, 3.0]]])
+    >>> layer.scores(query, keys).tolist()
     [[[-4.0, 4.0]]]
     """
 
@@ -82,10 +86,10 @@ class ReducedRankAttention(nn.Module):
         return f"query_dim={self.query_dim}, key_dim={self.key_dim}, k={self.k}"
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        r"""Score every query against every key, $(U q_i)^\top (V h_j) / \sqrt{k}$: the logits of the weights.
+        r"""Score every query against every key, $(U q_i)^\top (V h_j) / \sqrt{k}$.
 
-        From queries (b, n_queries, query_dim) and keys (b, n_keys, key_dim) to (b, n_queries,
-        n_keys).
+        These are the logits of the weights. From queries (b, n_queries, query_dim) and keys (b,
+        n_keys, key_dim) to (b, n_queries, n_keys).
         """
         self._check("query", query, self.query_dim)
         self._check("keys", keys, self.key_dim, "query", query)
@@ -99,7 +103,7 @@ class ReducedRankAttention(nn.Module):
         values: Tensor | None = None,
         token_mask: Tensor | None = None,
     ) -> Tensor:
-        r"""Average the values, weighted by the softmax of the scores over the keys, (b, n_queries, value_dim).
+        r"""Average the values by the softmax of the scores, (b, n_queries, value_dim).
 
         ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values
         do not count, whatever they hold; a sequence that is entirely hidden gives zeros.
@@ -110,7 +114,8 @@ class ReducedRankAttention(nn.Module):
         self._check("values", values, "value_dim", "keys", keys)
         if values.shape[1] != keys.shape[1]:
             raise ValueError(
-                f"values must be as many as keys, got shapes {shape_of(values)} and {shape_of(keys)}"
+                "values must be as many as keys, "
+                f"got shapes {shape_of(values)} and {shape_of(keys)}"
             )
         if keys.shape[1] == 0:
             raise ValueError(f"keys must hold at least one token, got shape {shape_of(keys)}")
@@ -137,5 +142,6 @@ class ReducedRankAttention(nn.Module):
         check_same_device_and_dtype(name, value, "the layer", self.u)
         if other is not None and value.shape[0] != other.shape[0]:
             raise ValueError(
-                f"{name} must have the batch size of {other_name}, got shapes {shape_of(value)} and {shape_of(other)}"
+                f"{name} must have the batch size of {other_name}, "
+                f"got shapes {shape_of(value)} and {shape_of(other)}"
             )

@@ -1,4 +1,4 @@
-"""Score pairs of vectors by a matrix or by its factors, and find or learn the best factors for the scores.
+"""Score pairs of vectors by a matrix or its factors, and find or learn the best factors.
 
 This is the NumPy half of `bilinear`, whose docstring explains letters and shapes.
 """
@@ -26,14 +26,20 @@ Moment = ArrayLike | None
 
 
 class Factors(NamedTuple):
-    """Factors of a score, ``w ~ u.T @ v``: ``u`` (k, d2) is applied to the query, ``v`` (k, d1) to the key."""
+    """Factors of a score, ``w ~ u.T @ v``.
+
+    The query is multiplied by ``u`` (k, d2), the key by ``v`` (k, d1).
+    """
 
     u: FloatArray
     v: FloatArray
 
 
 class Fit(NamedTuple):
-    """Factors found by gradient descent, ``target ~ u @ v.T``: ``u`` (n, k), ``v`` (m, k), and the loss per step."""
+    """Factors found by gradient descent, ``target ~ u @ v.T``.
+
+    They are ``u`` (n, k) and ``v`` (m, k), with the loss per step.
+    """
 
     u: FloatArray
     v: FloatArray
@@ -46,7 +52,10 @@ def _as_pairs(
     s_side: tuple[str, FloatArray, int],
     h_side: tuple[str, FloatArray, int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Check queries and keys; each side names a matrix, gives it, and says which of its axes must match."""
+    """Check queries and keys.
+
+    Each side names a matrix, gives it, and says which of its axes must match.
+    """
     pair = []
     for name, value, (matrix_name, matrix, axis) in (("s", s, s_side), ("h", h, h_side)):
         vectors = as_vectors(value, name)
@@ -70,7 +79,8 @@ def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
     factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
     if len(factors.u) != len(factors.v):
         raise ValueError(
-            f"u and v must have equally many rows, got shapes {factors.u.shape} and {factors.v.shape}"
+            "u and v must have equally many rows, "
+            f"got shapes {factors.u.shape} and {factors.v.shape}"
         )
     return factors
 
@@ -82,7 +92,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float | FloatArray:
 
 
 def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
-    r"""Score queries ``s`` (..., d2) against keys ``h`` (..., d1) by a matrix ``w`` (d2, d1), $s^\top W h$.
+    r"""Score queries ``s`` (..., d2) and keys ``h`` (..., d1) by ``w`` (d2, d1), $s^\top W h$.
 
     This is the bilinear, or multiplicative, score; Luong, Pham and Manning (2015),
     arXiv:1508.04025, call it "general". Either the leading axes of ``h`` are those of ``s``, pair
@@ -100,7 +110,7 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
 def reduced_rank_score(
     s: ArrayLike, u: ArrayLike, v: ArrayLike, h: ArrayLike
 ) -> float | FloatArray:
-    r"""Score a query against a key through ``k`` numbers of each, $(U s)^\top (V h) = s^\top (U^\top V) h$.
+    r"""Score a query and a key by ``k`` numbers each, $(U s)^\top (V h) = s^\top (U^\top V) h$.
 
     The vectors are as in `score`, ``u`` and ``v`` as in `Factors`. Britz, Guan and Luong (2017),
     arXiv:1706.03872, compare this form with others in translation.
@@ -114,7 +124,10 @@ def reduced_rank_score(
 
 
 def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
-    """Split a second moment into ``root.T @ root``; return root (r, d) and its pseudo-inverse (d, r), by default I."""
+    """Split a second moment into ``root.T @ root``.
+
+    The root is (r, d), its pseudo-inverse (d, r); both are I by default.
+    """
     if value is None:
         return np.eye(d), np.eye(d)
     original = as_matrix(value, name)
@@ -132,7 +145,8 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     zero = diagonal == 0
     if moment[zero].any() or moment[:, zero].any():
         raise ValueError(
-            f"{name} must be positive semidefinite, got a zero on its diagonal in a row that is not zero"
+            f"{name} must be positive semidefinite, "
+            "got a zero on its diagonal in a row that is not zero"
         )
     sizes = np.sqrt(
         np.where(zero, 1, np.diag(moment))
@@ -142,12 +156,14 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     if gap.max() > math.sqrt(rounding):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
         raise ValueError(
-            f"{name} must be symmetric, got {original[i, j]} and {original[j, i]} across the diagonal"
+            f"{name} must be symmetric, "
+            f"got {original[i, j]} and {original[j, i]} across the diagonal"
         )
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     if values[0] < -math.sqrt(rounding) * d:
         raise ValueError(
-            f"{name} must be positive semidefinite, got the eigenvalue {values[0]:.3g} (at unit diagonal)"
+            f"{name} must be positive semidefinite, "
+            f"got the eigenvalue {values[0]:.3g} (at unit diagonal)"
         )
     met = values > 8 * d * rounding * values[-1]
     values, axes = np.sqrt(values[met]), axes[:, met]
@@ -162,7 +178,7 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment = None) -> Factors:
-    r"""Find the best factors of rank ``k`` of a matrix ``w`` (d2, d1), or of the scores that it gives.
+    r"""Find the best factors of rank ``k`` of a matrix ``w`` (d2, d1), or of its scores.
 
     Without moments, $U^\top V = W_k$, which is nearest to $W$ in the Frobenius norm. With the
     second moments $\Gamma_s = \mathbb{E}\,s s^\top$ and $\Gamma_h = \mathbb{E}\,h h^\top$ of
@@ -181,7 +197,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     d2) ``s.T @ s / n``, are not centered: a mean other than zero counts. They must be positive
     semidefinite, and symmetric to half the digits.
 
-    >>> u, v = factorize([[2, 0], [0, 1]], k=1, s_moment=[[1, 0], [0, 9]])  # the second coordinate of s is larger
+    >>> u, v = factorize([[2, 0], [0, 1]], k=1, s_moment=[[1, 0], [0, 9]])  # s_2 is larger
     >>> (u.T @ v).round(12)
     array([[0., 0.],
            [0., 1.]])
@@ -204,11 +220,11 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
 def score_error(
     w: ArrayLike, u: ArrayLike, v: ArrayLike, *, s_moment: Moment = None, h_moment: Moment = None
 ) -> float:
-    r"""Compute the root mean square error of the scores when factors replace the matrix; arguments as in `factorize`.
+    r"""Compute the root mean square error of the scores when factors replace the matrix.
 
-    For independent ``s`` and ``h`` it is exact and needs only the moments:
-    $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V) h)^2} = \|\Gamma_s^{1/2} (W - U^\top V)
-    \Gamma_h^{1/2}\|_F$. Without moments it is the Frobenius norm of the difference.
+    The arguments are those of `factorize`. For independent ``s`` and ``h`` it is exact and needs
+    only the moments: $\sqrt{\mathbb{E}\,(s^\top (W - U^\top V) h)^2} = \|\Gamma_s^{1/2} (W - U^\top
+    V) \Gamma_h^{1/2}\|_F$. Without moments it is the Frobenius norm of the difference.
 
     >>> score_error([[3, 0], [4, 5]], [[1, 3]], [[1.5, 1.5]])  # the smaller singular value, sqrt(5)
     2.23606797749979
@@ -234,7 +250,7 @@ def fit_factors(
     steps: int = 2000,
     rng: np.random.Generator | int | None = None,
 ) -> Fit:
-    r"""Learn factors of a matrix ``target`` (n, m) by gradient descent, as a network would, without an SVD.
+    r"""Learn factors of a matrix ``target`` (n, m) by gradient descent, without an SVD.
 
     With the target $A$, the loss $J = \tfrac12 \|A - U V^\top\|_F^2$ has the gradients $\partial J
     / \partial U = (U V^\top - A) V$ and $\partial J / \partial V = (U V^\top - A)^\top U$; each

@@ -27,6 +27,6 @@ with needed(__name__):
     from lowrank_tutor.byhand.worked import Step, Worked
 
 __all__ = [
-    "ExactSVD", "OuterProduct", "Step", "Worked", "bilinear", "linformer_attention", "rank_one", "row_reduce",
-    "softmax_attention", "svd_2x2",
+    "ExactSVD", "OuterProduct", "Step", "Worked", "bilinear", "linformer_attention", "rank_one",
+    "row_reduce", "softmax_attention", "svd_2x2",
 ]  # fmt: skip

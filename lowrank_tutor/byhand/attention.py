@@ -22,7 +22,7 @@ from lowrank_tutor.byhand.worked import Step, Worked, saving
 
 
 def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
-    r"""Average the values, weighted by the softmax of the scores: $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
+    r"""Average values by the softmax of scores, $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$.
 
     ``q`` (n_queries, d), ``k`` (n_keys, d) and ``v`` (n_keys, d_v) are exact, and so stay the
     powers of e. A notebook shows weights and output also in decimals, rounded to three places.
@@ -40,7 +40,8 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
     (n_q, d), (n_k, d_v) = queries.shape, values.shape
     scores, averages = n_q * n_k * d, n_q * n_k * d_v
     work = Step(
-        f"Multiplications: {scores} for the scores and {averages} for the output, together {scores + averages}.",
+        f"Multiplications: {scores} for the scores and {averages} for the output, "
+        f"together {scores + averages}.",
         tex_lines(
             ("n_q n_k d", rf"{n_q} \cdot {n_k} \cdot {d} = {scores}"),
             ("n_q n_k d_v", rf"{n_q} \cdot {n_k} \cdot {d_v} = {averages}"),
@@ -51,7 +52,7 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 
 
 def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
-    r"""Compress keys and values along the sequence, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
+    r"""Compress keys and values, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
 
     ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at
     most n_keys; the others are as in `softmax_attention`. Source: Wang et al. (2020),
@@ -69,7 +70,8 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     shares = as_exact_matrix("e", e)  # (k, n_keys)
     if shares.cols != keys.rows:
         raise ValueError(
-            f"e must have a column for each key, got e of shape {shares.shape} and k of shape {keys.shape}"
+            "e must have a column for each key, "
+            f"got e of shape {shares.shape} and k of shape {keys.shape}"
         )
     if shares.rows > shares.cols:
         raise ValueError(f"e must have at most n_keys = {keys.rows} rows, got shape {shares.shape}")
@@ -104,7 +106,8 @@ def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
         )
     if values.rows != keys.rows:
         raise ValueError(
-            f"v must have a row for each key, got v of shape {values.shape} and k of shape {keys.shape}"
+            "v must have a row for each key, "
+            f"got v of shape {values.shape} and k of shape {keys.shape}"
         )
     return queries, keys, values
 
@@ -116,7 +119,8 @@ class _Softmax(NamedTuple):
     scaled: Matrix
     powers: Matrix  # powers of e
     sums: Matrix  # z (n_queries, 1)
-    reduced: Matrix  # the powers over the smallest in each row, which is a factor of the row and of its sum
+    # The powers over the smallest in each row, which is a factor of the row and of its sum.
+    reduced: Matrix
     totals: Matrix  # their sums
     mixed: Matrix  # the reduced powers, times the values (n_queries, d_v)
     weights: Matrix  # P
@@ -239,8 +243,9 @@ def _linformer_work(n_queries: int, n_keys: int, k: int, d: int, d_v: int) -> St
         return rf"{name} (d + d_v)", rf"{left} \cdot {right} \cdot ({d} + {d_v}) = {total}"
 
     return Step(
-        f"Multiplications: {before} to compress and {after} for scores and output, together {before + after} in place "
-        f"of {full}, {saving(before + after, full)}. Compression takes fewer only where $k$ is below {break_even}.",
+        f"Multiplications: {before} to compress and {after} for scores and output, together "
+        f"{before + after} in place of {full}, {saving(before + after, full)}. Compression takes "
+        f"fewer only where $k$ is below {break_even}.",
         tex_lines(
             line("k n_k", k, n_keys, before),
             line("n_q k", n_queries, k, after),

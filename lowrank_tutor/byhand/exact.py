@@ -81,7 +81,8 @@ def as_exact_number(name: str, value: Any) -> Any:
     number = Rational(int(value.numerator), int(value.denominator))
     if max(abs(number.p), number.q) >= 10**MAX_DIGITS:
         raise ValueError(
-            f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, got more"
+            f"{name} must have at most {MAX_DIGITS} digits above and below the fraction bar, "
+            "got more"
         )
     return number
 
@@ -117,7 +118,10 @@ def _short(value: Any) -> str:
 
 
 def without_common_factor(vector: Matrix) -> Matrix:
-    """Scale a rational vector to whole numbers without a common divisor, the first non-zero entry positive."""
+    """Scale a rational vector to whole numbers without a common divisor.
+
+    The first entry that is not zero becomes positive.
+    """
     if not all(entry.is_Rational for entry in vector):
         return vector
     whole = vector * math.lcm(*(entry.q for entry in vector))

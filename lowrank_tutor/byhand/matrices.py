@@ -22,7 +22,7 @@ class OuterProduct(NamedTuple):
 
 
 def row_reduce(a: Any) -> Worked:
-    """Bring a matrix ``a`` (m, n) to reduced row echelon form, one elementary row operation per step.
+    """Bring a matrix ``a`` (m, n) to reduced row echelon form, one row operation per step.
 
     Column by column, the first non-zero entry at or below the next free row becomes the pivot: it
     is swapped up, scaled to 1, and cleared from every other row. The number of pivots is the rank.
@@ -84,7 +84,7 @@ def row_reduce(a: Any) -> Worked:
 
 
 def rank_one(a: Any) -> Worked:
-    r"""Write a matrix ``a`` (m, n) of rank 1 as an outer product, $A = u v^\top$, and count what that saves.
+    r"""Write a matrix ``a`` (m, n) of rank 1 as $A = u v^\top$, and count what that saves.
 
     ``v`` is the first non-zero row in whole numbers without a common divisor, the first of them
     positive. ``u`` holds the multiple of ``v`` that each row is. The values of the steps: ``v`` (n,
@@ -126,9 +126,11 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the {few} is redundant, "
-            f"because $2u$ and $v/2$ give the same matrix: there are {few - 1} degrees of freedom.",
-            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, \qquad {few} - 1 = {few - 1}",
+            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the "
+            f"{few} is redundant, because $2u$ and $v/2$ give the same matrix: "
+            f"there are {few - 1} degrees of freedom.",
+            rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, "
+            rf"\qquad {few} - 1 = {few - 1}",
             (full, few, few - 1),
         ),
     )
@@ -136,12 +138,12 @@ def rank_one(a: Any) -> Worked:
 
 
 def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
-    r"""Score a pair of vectors by both routes, $(U s)^\top (V h) = s^\top W h$ with $W = U^\top V$, and count the cost.
+    r"""Score a pair by both routes, $(U s)^\top (V h) = s^\top W h$, and count the cost.
 
-    The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h`` (d1,) the factor ``v``
-    (k, d1). The short route never forms W: it sends both vectors to k numbers and multiplies those.
-    The long route writes W out and applies it to the longer vector first, which needs the fewest
-    multiplications.
+    Here $W = U^\top V$. The query ``s`` (d2,) meets the factor ``u`` (k, d2), and the key ``h``
+    (d1,) the factor ``v`` (k, d1). The short route never forms W: it sends both vectors to k
+    numbers and multiplies those. The long route writes W out and applies it to the longer vector
+    first, which needs the fewest multiplications.
 
     The values of the steps: U s (k, 1); V h (k, 1); the score; W (d2, d1); W h (d2, 1), or Wᵀ s
     (d1, 1) where d1 is smaller than d2; the score again; the numbers in the factors, in W, and the
@@ -159,8 +161,8 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     ):
         if factor.cols != vector.rows:
             raise ValueError(
-                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of shape {factor.shape} "
-                f"and {vector_name} of length {vector.rows}"
+                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of "
+                f"shape {factor.shape} and {vector_name} of length {vector.rows}"
             )
     if left.rows != right.rows:
         raise ValueError(
@@ -184,7 +186,8 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
         large,
         Step(
             "Multiply $x$ and $y$, entry by entry, and add. This is the score.",
-            rf"(U s)^\top (V h) = x^\top y = {tex_dot(small.value.T, large.value)} = {tex_number(score)}",
+            rf"(U s)^\top (V h) = x^\top y = {tex_dot(small.value.T, large.value)} = "
+            f"{tex_number(score)}",
             score,
         ),
         Step(
@@ -226,19 +229,20 @@ def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
     few, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
     numbers_step = Step(
-        f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. The factors hold fewer only "
-        f"if $k$ is below {break_even}.",
-        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {few}, \qquad d_1 d_2 = {d1} \cdot {d2} = {full}, \qquad "
-        rf"\frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
+        f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. "
+        f"The factors hold fewer only if $k$ is below {break_even}.",
+        rf"k (d_1 + d_2) = {k} \cdot ({d1} + {d2}) = {few}, \qquad d_1 d_2 = {d1} \cdot {d2} = "
+        rf"{full}, \qquad \frac{{d_1 d_2}}{{d_1 + d_2}} = {tex_number(break_even)}",
         (few, full, break_even),
     )
     short, least = few + k, min(d1, d2)
     known, symbol = ("W h", "d_2") if d2 <= d1 else (r"W^\top s", "d_1")
     work_step = Step(
         f"The short way needs {short} multiplications and the long way {full + least}, "
-        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once ${known}$ is known, "
-        f"it needs {least}.",
-        rf"k (d_1 + d_2) + k = {few} + {k} = {short}, \qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
+        f"{saving(short, full + least)}. Once $U s$ and $V h$ are known, a score needs {k}; once "
+        f"${known}$ is known, it needs {least}.",
+        f"k (d_1 + d_2) + k = {few} + {k} = {short}, "
+        rf"\qquad d_1 d_2 + {symbol} = {full} + {least} = {full + least}",
         (short, full + least, k, least),
     )
     return numbers_step, work_step

@@ -1,4 +1,4 @@
-r"""Work out the exact singular values and vectors of a 2 by 2 matrix, in roots that are as simple as possible.
+r"""Work out exact singular values and vectors of a 2 by 2 matrix, in the simplest roots.
 
 Chapter ``book/02-svd-pca.md``; readers import ``svd_2x2`` from ``lowrank_tutor.byhand``. Letters: A
 is the matrix; $\sigma_i, u_i, v_i$ are singular values and vectors.
@@ -15,7 +15,7 @@ from lowrank_tutor.byhand.worked import Step, Worked
 
 
 class ExactSVD(NamedTuple):
-    """Factors of a 2 by 2 matrix, a = u · diag(s) · vt: ``u`` (2, 2), ``s`` a pair, ``vt`` (2, 2)."""
+    """Factors of a 2 by 2 matrix, a = u · diag(s) · vt: ``u`` and ``vt`` (2, 2), ``s`` a pair."""
 
     u: Matrix
     s: tuple[Any, Any]
@@ -23,7 +23,7 @@ class ExactSVD(NamedTuple):
 
 
 def svd_2x2(a: Any) -> Worked:
-    r"""Work out the exact singular value decomposition of a 2 by 2 matrix ``a``, $A = U \Sigma V^\top$.
+    r"""Work out the exact SVD of a 2 by 2 matrix ``a``, $A = U \Sigma V^\top$.
 
     The eigenvalues of $A^\top A$ are the squares of the singular values, its eigenvectors the
     columns $v_i$ of V, and $u_i = A v_i / \sigma_i$. A singular value never needs a root inside a
@@ -129,7 +129,10 @@ def _right_step(i: int, gram: Matrix, eigenvalue: Any, direction: Matrix, unit: 
     shifted = (gram - eigenvalue * sympy.eye(2)).applyfunc(sympy.expand)
     length = square_root(sympy.expand(direction.dot(direction)))
     if shifted.is_zero_matrix:
-        sentence = rf"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. Take axis {i} as $v_{i}$."
+        sentence = (
+            r"Every direction is an eigenvector, because $A^\top A$ is a multiple of $I$. "
+            f"Take axis {i} as $v_{i}$."
+        )
     else:
         sentence = f"Find an eigenvector $x_{i}$, and divide it by its length: this is $v_{i}$."
     lines = tex_lines(
@@ -185,7 +188,10 @@ def square_root(number: Any) -> Any:
 
 
 def eigenvectors(gram: Matrix, eigenvalues: tuple[Any, Any]) -> list[Matrix]:
-    """Find an eigenvector of a symmetric 2 by 2 matrix for each eigenvalue, or the axes if every direction is one."""
+    """Find an eigenvector of a symmetric 2 by 2 matrix for each eigenvalue.
+
+    If every direction is one, take the axes.
+    """
     if gram[0, 1] == 0:
         axes = [Matrix([1, 0]), Matrix([0, 1])]
         return axes if gram[0, 0] >= gram[1, 1] else axes[::-1]

@@ -20,7 +20,8 @@ def tex_matrix(matrix: Matrix, *, decimals: bool = False) -> str:
 
 def _apart(rows: list[str], height: str) -> str:
     r"""Join rows; an invisible parenthesis keeps rows of fractions from nearly touching."""
-    strut = rf" \vphantom{{{height}(}}"  # behind the last entry: before a minus it would make that a difference
+    # Behind the last entry: before a minus it would make that a difference.
+    strut = rf" \vphantom{{{height}(}}"
     return r" \cr ".join(row + strut if r"\frac" in row and len(rows) > 1 else row for row in rows)
 
 
@@ -30,7 +31,7 @@ def _rounded(number: Any) -> str:
 
 
 def tex_lines(*equations: tuple[str, str], nearly: tuple[str, str] | None = None) -> str:
-    r"""Write equations, given as left and right sides, one below the other, and an approximate one below them."""
+    r"""Write equations, as pairs of sides, one below the other, and an approximate one last."""
     rows = [f"{left} &= {right}" for left, right in equations]
     if nearly:
         rows.append(rf"{nearly[0]} &\approx {nearly[1]}")
@@ -44,7 +45,10 @@ def tex_number(number: Any) -> str:
 
 
 def tex_factor(number: Any) -> str:
-    """Write a number as a factor: in parentheses unless it is a whole number or a root, and positive."""
+    """Write a number as a factor.
+
+    It is in parentheses unless it is a whole number or a root, and positive.
+    """
     text = tex_number(number)
     return (
         rf"\left( {text} \right)"

@@ -1,4 +1,4 @@
-"""A worked example as numbered steps, each a sentence, a formula and its value, for notebooks and terminals."""
+"""A worked example as numbered steps, each a sentence, a formula and its value."""
 
 import os
 import re
@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import sympy
 
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 in the environment of a page that would show the dollars of a formula
+# 0 in the environment of a page that would show the dollars of a formula.
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
 # Shown in place of formulas on a page that would show their dollars.
 WITHOUT_FORMULAS = (
-    'For formulas in place of this text, this book needs `nb_render_markdown_format = "myst"`, and `"dollarmath"` in '
-    "`myst_enable_extensions`."
+    "For formulas in place of this text, this book needs "
+    '`nb_render_markdown_format = "myst"`, and `"dollarmath"` in `myst_enable_extensions`.'
 )
 # The terminal's form of every command used in a sentence.
 PLAIN = {r"^\top": "ᵀ", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
@@ -22,7 +23,9 @@ class Step(NamedTuple):
 
     text: str  # its letters stand between dollar signs; there is no other mark-up
     latex: str  # without dollar signs
-    value: Any  # the exact SymPy object that the formula ends in (decimals aside), for the next step and for tests
+    # The exact SymPy object that the formula ends in (decimals aside), for the next step and for
+    # tests.
+    value: Any
 
     @property
     def plain(self) -> str:
@@ -47,8 +50,8 @@ class Worked(NamedTuple):
        ⎡1  2⎤
        ⎢    ⎥
        ⎣3  6⎦
-    4. The matrix has 4 numbers, and the factors have 4, which saves nothing. One of the 4 is redundant, because
-       2u and v/2 give the same matrix: there are 3 degrees of freedom.
+    4. The matrix has 4 numbers, and the factors have 4, which saves nothing. One of the 4 is
+       redundant, because 2u and v/2 give the same matrix: there are 3 degrees of freedom.
        (4, 4, 3)
     """
 

@@ -1,4 +1,4 @@
-r"""Latents in place of keys and values, compressed layers, updates of low rank, and compressed gradients.
+r"""Latents in place of keys and values, compressed layers, updates and gradients of low rank.
 
 Chapters ``book/08-caches.md`` and ``book/09-adapters.md``. A token ``x`` leaves a **latent** $c =
 W_{DKV}^\top x$ of ``d_c`` numbers, from which each head, or group of heads, makes its key and its
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from lowrank_tutor.caches.steps import newton_schulz, power_step
 
 __all__ = [
-    "Latent", "LatentCost", "LoraLinear", "Model", "PublishedCache", "Served", "compress", "inject_lora",
-    "input_moments", "kv_cache_numbers", "latent_attention", "latent_cost", "latent_from_heads", "load_lora",
-    "lora_state", "merge_lora", "newton_schulz", "power_step", "published_caches", "rank_report", "read_config",
-    "serve", "without_lora",
+    "Latent", "LatentCost", "LoraLinear", "Model", "PublishedCache", "Served", "compress",
+    "inject_lora", "input_moments", "kv_cache_numbers", "latent_attention", "latent_cost",
+    "latent_from_heads", "load_lora", "lora_state", "merge_lora", "newton_schulz", "power_step",
+    "published_caches", "rank_report", "read_config", "serve", "without_lora",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "cuts", "latent", "lora", "steps")

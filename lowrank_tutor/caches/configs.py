@@ -72,7 +72,8 @@ def read_config(config: Mapping[str, Any]) -> Model:
     family = next((each for each in TYPES["families"] if name in each["types"]), None)
     if family is None:
         raise ValueError(
-            f"config must have a model_type that is read here, got {_show(name)}: {ENTER}, as {BY_HAND}"
+            "config must have a model_type that is read here, "
+            f"got {_show(name)}: {ENTER}, as {BY_HAND}"
         )
     of = _Fields(config)
     parts: Counter[tuple[tuple[str, int], ...]] = Counter()
@@ -85,7 +86,8 @@ def read_config(config: Mapping[str, Any]) -> Model:
     known |= {field for field, value in fixed.items() if repr(config.get(field)) == repr(value)}
     if strange := sorted(str(field) for field in of.given if field not in known):
         raise ValueError(
-            f"config must have fields and values that are known for {name}, got {strange[0]}: {ENTER}"
+            f"config must have fields and values that are known for {name}, "
+            f"got {strange[0]}: {ENTER}"
         )
     return Model(tuple({"layers": n, **dict(part)} for part, n in parts.items()), None, *experts)
 
@@ -101,7 +103,10 @@ def _names(family: Mapping[str, Any]) -> set[str]:
 
 
 class _Fields:
-    """The fields of a configuration; null is as good as missing, except where a window may be null."""
+    """The fields of a configuration.
+
+    Null is as good as missing, except where a window may be null.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
@@ -157,7 +162,7 @@ def _kinds(of: _Fields, family: Mapping[str, Any]) -> list[str]:
 
 
 def _experts(of: _Fields, family: Mapping[str, Any], n: int) -> tuple[float, float]:
-    """Return the weights in routed experts, in billions, and the share of them that a token uses."""
+    """Return the weights in routed experts, in billions, and the share that a token uses."""
     if not (fields := family.get("experts")):
         return 0.0, 1.0
     count = of.number(fields["count"])

@@ -6,10 +6,10 @@ from lowrank_tutor._checks import _show, check_bool, check_integer
 
 
 class LatentCost(NamedTuple):
-    """The ``multiplications`` of one new token, softmax left out, and the numbers that it must ``read`` from the cache.
+    """The ``multiplications`` of one new token, and the cached numbers it must ``read``.
 
-    Multiplications are those with stored latents, and those that bring the query to them and the
-    output back.
+    Softmax is left out. Multiplications are those with stored latents, and those that bring the
+    query to them and the output back.
     """
 
     multiplications: int
@@ -44,14 +44,16 @@ def kv_cache_numbers(
     chosen = [name for name, number in kinds.items() if number is not None]
     if len(chosen) != 1:
         raise ValueError(
-            f"heads, groups or latent must be given, one of the three, got {', '.join(chosen) or 'none'}"
+            "heads, groups or latent must be given, one of the three, "
+            f"got {', '.join(chosen) or 'none'}"
         )
     size = check_integer(kinds[chosen[0]], chosen[0], 1)
     rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
     if chosen == ["latent"]:
         if width is not None:
             raise ValueError(
-                f"width must be None with a latent, which stands for keys and values, got {_show(width)}"
+                "width must be None with a latent, which stands for keys and values, "
+                f"got {_show(width)}"
             )
         return layers * (size + rotary + index)
     if rotary:

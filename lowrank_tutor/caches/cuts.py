@@ -1,4 +1,4 @@
-"""Report how near to low rank the weights of a model are, and cut a linear layer in two, best for its inputs."""
+"""Report how near to low rank a model's weights are, and cut a layer best for its inputs."""
 
 import math
 import re
@@ -44,10 +44,11 @@ def compress(
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
 
     The layer stays as it is; its bias goes to the second of the new ones. Where a model reads
-    ``weight`` instead of calling the layer, as ``nn.MultiheadAttention`` reads that of ``out_proj``,
-    and ``nn.TransformerEncoderLayer`` in evaluation, it finds the product, and saves no time.
-    `input_moments` collects $\Gamma$. In directions that no input had, the product is zero: if such
-    inputs may come, add a little of the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
+    ``weight`` instead of calling the layer, as ``nn.MultiheadAttention`` reads that of
+    ``out_proj``, and ``nn.TransformerEncoderLayer`` in evaluation, it finds the product, and saves
+    no time. `input_moments` collects $\Gamma$. In directions that no input had, the product is
+    zero: if such inputs may come, add a little of the identity, ``0.01 * moment.trace() / n *
+    torch.eye(n)``.
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU())
@@ -55,8 +56,10 @@ def compress(
     >>> with input_moments(model) as moments:
     ...     before = model(x)
     >>> model[0] = compress(model[0], 4, moment=moments["0"])
-    >>> torch.allclose(model(x), before, atol=1e-4), sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
-    (True, 496)
+    >>> torch.allclose(model(x), before, atol=1e-4)
+    True
+    >>> sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
+    496
     """
     weight = check_linear(
         linear, "for a model, the loop in help(compress); for arrays, best_rank_k"
@@ -85,7 +88,10 @@ def compress(
 
 
 class LinearPair(nn.Sequential):
-    """Two linear layers; a module that reads weight and bias instead of calling them finds the product."""
+    """Two linear layers in place of one.
+
+    A module that reads weight and bias instead of calling them finds the product.
+    """
 
     @property
     def weight(self) -> Tensor:
@@ -109,7 +115,7 @@ def input_moments(
     *,
     dtype: torch.dtype = torch.float64,
 ) -> Iterator[dict[str, Tensor]]:
-    r"""Collect the second moments $E\,x x^\top$ of what linear layers meet while the model runs inside ``with``.
+    r"""Collect the second moments $E\,x x^\top$ of what linear layers meet inside ``with``.
 
     ``names`` are as in `inject_lora`, by default all but tied ones. The moments (n, n) come by
     full names, the mean over all rows met so far: run the model without padding. A layer that is
@@ -182,7 +188,7 @@ def rank_report(
     dtype: torch.dtype = torch.float64,
     progress: Callable[[list[tuple[str, Tensor]]], Iterable[tuple[str, Tensor]]] | None = None,
 ) -> dict[str, list[Any]]:
-    r"""Report how near to low rank the weights of a model or a state dict are, as the columns of a table.
+    r"""Report how near to low rank the weights of a model or a state dict are, as a table.
 
     Of each weight the stable rank, the ``k`` that keep 90%, 95%, and 99% of the energy, how many
     singular values stand above noise, and the break-even rank, below which two factors hold fewer
@@ -219,10 +225,13 @@ def rank_report(
     Examples
     --------
     >>> import torch
-    >>> weights = {"fc.weight": torch.diag(torch.tensor([4.0, 2.0, 1.0, 1.0])), "fc.bias": torch.zeros(4)}
+    >>> fc = torch.diag(torch.tensor([4.0, 2.0, 1.0, 1.0]))
+    >>> weights = {"fc.weight": fc, "fc.bias": torch.zeros(4)}
     >>> report = rank_report(weights)
-    >>> report["name"], report["stable rank"], report["k for 95%"], report["above noise"], report["break-even rank"]
-    (['fc.weight'], [1.375], [3], [1], [2.0])
+    >>> report["name"], report["stable rank"], report["k for 95%"]
+    (['fc.weight'], [1.375], [3])
+    >>> report["above noise"], report["break-even rank"]
+    ([1], [2.0])
     >>> f"{rank_report(weights, 'fc', rank=2)['energy at k = 2'][0]:.1%}"
     '90.9%'
     """
@@ -266,7 +275,7 @@ def _parted(first: str, name: str) -> ValueError:
 
 
 def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the numbers in another type on the same device, or on the CPU where the device has no float64."""
+    """Return the numbers in another type, on the CPU if the device has no float64."""
     return x.to("cpu" if x.device.type == "mps" else x.device).to(dtype)
 
 

@@ -1,4 +1,4 @@
-r"""Attention that stores a latent of each token, and latents made from the heads of a trained model.
+r"""Attention that stores a latent of each token, and latents made from a trained model.
 
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
 opposite. Hidden tokens do not count, whatever they hold, and their own output is zero. ``state`` is
@@ -28,11 +28,14 @@ from lowrank_tutor._tensors import (
 from lowrank_tutor.bilinear import factorize
 
 # The weight of a layer, head by head.
-SPLIT = ": weight.unflatten(0, (heads, -1)).mT with k_proj.weight, or with mha.in_proj_weight.chunk(3)[1]; v likewise"
+SPLIT = (
+    ": weight.unflatten(0, (heads, -1)).mT with k_proj.weight, "
+    "or with mha.in_proj_weight.chunk(3)[1]; v likewise"
+)
 
 
 class Latent(NamedTuple):
-    """Weights of a latent of width k: ``down`` (dim, k), ``up_k`` (heads, k, d_h) and ``up_v`` (heads, k, d_v).
+    """A latent's weights: ``down`` (dim, k), ``up_k`` (heads, k, d_h), ``up_v`` (heads, k, d_v).
 
     They are `latent_attention`'s ``w_dkv``, ``w_uk`` and ``w_uv``.
     """
@@ -44,15 +47,16 @@ class Latent(NamedTuple):
 
 @overload
 def latent_attention(
-    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *, q_rope: Tensor | None = ...,
-    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
-    state: State | None = ..., return_state: Literal[False] = ...,
+    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
+    q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
+    causal: bool = ..., absorb: bool = ..., state: State | None = ...,
+    return_state: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def latent_attention(
-    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *, q_rope: Tensor | None = ...,
-    k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
-    state: State | None = ..., return_state: Literal[True],
+    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
+    q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
+    causal: bool = ..., absorb: bool = ..., state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
 def latent_attention(
     x: Tensor,
@@ -69,11 +73,12 @@ def latent_attention(
     state: State | None = None,
     return_state: bool = False,
 ) -> Tensor | tuple[Tensor, State]:
-    r"""Attend to tokens ``x`` (batch, n, dim) of which only a latent is stored; the result is (batch, heads, n, d_v).
+    r"""Attend to tokens ``x`` (batch, n, dim) of which only a latent is stored.
 
-    Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top
-    \sum_j p_j c_j$, queries can be brought to the latents, so that keys and values are never made
-    (DeepSeek-AI, 2024, arXiv:2405.04434, section 2.1). Both orders give the same result.
+    The result is (batch, heads, n, d_v). Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and
+    $\sum_j p_j W_{UV}^\top c_j = W_{UV}^\top \sum_j p_j c_j$, queries can be brought to the
+    latents, so that keys and values are never made (DeepSeek-AI, 2024, arXiv:2405.04434, section
+    2.1). Both orders give the same result.
 
     Parameters
     ----------
@@ -99,7 +104,8 @@ def latent_attention(
     >>> import torch
     >>> x, w_dkv = torch.randn(1, 5, 12), torch.randn(12, 3)
     >>> w_uk, w_uv, w_q = torch.randn(2, 3, 4), torch.randn(2, 3, 4), torch.randn(2, 12, 4)
-    >>> short, long = (latent_attention(x, w_dkv, w_uk, w_uv, w_q, absorb=order) for order in (True, False))
+    >>> weights = w_dkv, w_uk, w_uv, w_q
+    >>> short, long = (latent_attention(x, *weights, absorb=order) for order in (True, False))
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
     """
@@ -219,10 +225,10 @@ def latent_from_heads(
 
 
 def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Rescale a table (heads, dim, d) so that equal errors of its entries do equal harm; return the way back, too.
+    """Rescale a table (heads, dim, d) so that equal errors of its entries do equal harm.
 
-    ``used`` (heads, d, d) is the second moment of what a head's columns meet. The mean square of
-    the result is 1.
+    The way back is returned, too. ``used`` (heads, d, d) is the second moment of what a head's
+    columns meet. The mean square of the result is 1.
     """
     if used is None:
         root = back = torch.eye(table.shape[2], dtype=table.dtype)
@@ -248,7 +254,10 @@ def as_finite(name: str, value: Tensor) -> Tensor:
 
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
-    """Return a second moment (dim, dim) on the CPU, in a type that tells `factorize` how much rounding to expect."""
+    """Return a second moment (dim, dim) on the CPU.
+
+    Its type tells `factorize` how much rounding to expect.
+    """
     _as_semidefinite(
         "moment", check_tensor("moment", moment, (dim, dim), ": of inputs x it is x.T @ x / len(x)")
     )
@@ -256,7 +265,10 @@ def as_moment(moment: Tensor, dim: int) -> Tensor:
 
 
 def _as_semidefinite(name: str, value: Tensor) -> Tensor:
-    """Return second moments (..., d, d) if they are symmetric and positive semidefinite, to half their digits."""
+    """Return second moments (..., d, d) if they are symmetric and positive semidefinite.
+
+    This is checked to half their digits.
+    """
     moments = as_finite(name, value)
     slack = math.sqrt(torch.finfo(value.dtype).eps) * float(moments.abs().max())
     if slack == 0:

@@ -1,4 +1,7 @@
-"""Give linear layers updates of low rank: LoRA, rsLoRA, PiSSA and DoRA, on one layer or throughout a model."""
+"""Give linear layers updates of low rank: LoRA, rsLoRA, PiSSA and DoRA.
+
+One layer gets an update, or many throughout a model.
+"""
 
 import itertools
 import math
@@ -22,7 +25,10 @@ from lowrank_tutor._tensors import (
 )
 
 Kind = TypeVar("Kind", bound=nn.Module)
-PEFT = "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions, Conv1D, and a whole MultiheadAttention"
+PEFT = (
+    "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions, Conv1D, "
+    "and a whole MultiheadAttention"
+)
 
 
 class LoraLinear(nn.Module):
@@ -70,8 +76,10 @@ class LoraLinear(nn.Module):
     >>> linear = torch.nn.Linear(64, 48)
     >>> layer = LoraLinear(linear, r=4)
     >>> x = torch.randn(2, 64)
-    >>> torch.equal(layer(x), linear(x)), sum(p.numel() for p in layer.parameters() if p.requires_grad)
-    (True, 448)
+    >>> torch.equal(layer(x), linear(x))
+    True
+    >>> sum(p.numel() for p in layer.parameters() if p.requires_grad)
+    448
     """
 
     a: nn.Parameter
@@ -159,7 +167,10 @@ class LoraLinear(nn.Module):
     def weight(self) -> torch.Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
         if self.dropout and self.training:
-            why = "nothing is dropped where weight is read, as nn.MultiheadAttention reads that of out_proj"
+            why = (
+                "nothing is dropped where weight is read, "
+                "as nn.MultiheadAttention reads that of out_proj"
+            )
             raise ValueError(f"dropout must be 0 in training, got {self.dropout}: {why}")
         return self._rounded_weight()
 
@@ -185,7 +196,10 @@ class LoraLinear(nn.Module):
         return (out + self.factor * update).to(out.dtype)
 
     def update(self) -> torch.Tensor:
-        """Return the change of the weight so far, (m, n); with ``magnitude`` it includes that of the lengths."""
+        """Return the change of the weight so far, (m, n).
+
+        With ``magnitude`` it includes that of the lengths.
+        """
         return (
             self._product() if self.lengths is None else self._exact_weight() - self.linear.weight
         )
@@ -205,7 +219,10 @@ class LoraLinear(nn.Module):
         return plain_linear(self.linear, weight, self.bias).requires_grad_()
 
     def reset_base(self) -> nn.Linear:
-        """Return the layer that came in, without the update; its weight and bias learn again if they did before."""
+        """Return the layer that came in, without the update.
+
+        Its weight and bias learn again if they did before.
+        """
         for name, part in self.linear.named_parameters():
             part.requires_grad_(self._learned[name])
         return self.linear
@@ -229,7 +246,7 @@ class LoraLinear(nn.Module):
 
 
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
-    """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
+    """Replace linear layers of these names by `LoraLinear` of rank ``r``, and return the model.
 
     ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or
     "1.q_proj" for the second layer alone, where ``*`` stands for anything, as in "1.*", but for
@@ -241,7 +258,8 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     and `without_lora` switches them off.
 
     >>> import torch
-    >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
+    >>> layer = torch.nn.TransformerEncoderLayer(16, 4, 32)
+    >>> model = inject_lora(layer, ["out_proj", "linear2"], r=2)
     >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # 2 (16 + 16) and 2 (32 + 16)
     160
     >>> merge_lora(model).linear2
@@ -315,10 +333,10 @@ def without_lora(model: nn.Module) -> Iterator[nn.Module]:
 
 
 def lora_state(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Return a copy of what adapters added to the state dict: their factors, lengths, starts, and strengths.
+    """Return a copy of what adapters added to the state dict.
 
-    `load_lora` reads it, after ``torch.save`` and ``torch.load``, or whatever keeps a dictionary of
-    tensors.
+    These are their factors, lengths, starts, and strengths. `load_lora` reads it, after
+    ``torch.save`` and ``torch.load``, or whatever keeps a dictionary of tensors.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.Sequential(torch.nn.Linear(8, 8)), "0", r=2, alpha=4)
@@ -362,7 +380,8 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
             if any(".lora_A." in name for name in shapes):
                 way = "peft's lora_A is a, and its lora_B is b; help(load_lora) renames them"
             raise ValueError(
-                f"state must have the shapes of the adapters, got {found} for {fits} at {key}: {way}"
+                "state must have the shapes of the adapters, "
+                f"got {found} for {fits} at {key}: {way}"
             )
     model.load_state_dict(state, strict=False)
     return model
@@ -391,7 +410,7 @@ def _lengths(weight: torch.Tensor) -> torch.Tensor:
 
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best approximation of rank r."""
+    """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best of rank r."""
     if not (weight.is_meta or bool(weight.isfinite().all())):
         raise ValueError(
             f"linear.weight must be finite, got {float(weight[~weight.isfinite()][0])}"
@@ -403,7 +422,8 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
     ):  # where both factors are zero, neither would learn
         largest = int((sigma > least).sum())
         raise ValueError(
-            f'r must be at most the rank of the weight, {largest}, where init is "principal", got {r}'
+            f'r must be at most the rank of the weight, {largest}, where init is "principal", '
+            f"got {r}"
         )
     root = (sigma[:r] / factor).sqrt()
     return (u[:, :r] * root).contiguous(), (
@@ -414,9 +434,10 @@ def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tenso
 def names_ending_in(
     ends: str | Iterable[str], names: Iterable[str], others: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Return the names of layers that end in one of ``ends``, each of which must fit one; ``*`` stands for anything.
+    """Return the names of layers that end in one of ``ends``, each of which must fit one.
 
-    ``others`` are names that cannot be chosen, or not by ``*``, with what to say of each.
+    ``*`` stands for anything. ``others`` are names that cannot be chosen, or not by ``*``, with
+    what to say of each.
     """
     others = others or {}
     wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
@@ -453,7 +474,10 @@ def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
 
 
 def linears_of(model: nn.Module) -> dict[str, Any]:
-    """Return the linear layers under every name; GPT-2's Conv1D is one too, which `check_linear` refuses."""
+    """Return the linear layers under every name.
+
+    GPT-2's Conv1D is one too, which `check_linear` refuses.
+    """
 
     def is_conv1d(part: nn.Module) -> bool:
         weight = getattr(part, "weight", None)
@@ -466,7 +490,7 @@ def linears_of(model: nn.Module) -> dict[str, Any]:
 
 
 def tied_linears(model: nn.Module, linears: Mapping[str, nn.Module]) -> dict[str, str]:
-    """Return the names of layers whose weight another module has too, or its memory, and what to say of them."""
+    """Return the names of layers whose weight another module shares, and what to say of them."""
     users: dict[int, set[nn.Module]] = {}
     for module in model.modules():
         for weight in module.parameters(recurse=False):
@@ -476,7 +500,10 @@ def tied_linears(model: nn.Module, linears: Mapping[str, nn.Module]) -> dict[str
 
 
 def _memory(weight: Any) -> int:
-    """Return the address of a plain tensor's numbers; tensors that have none stand for themselves."""
+    """Return the address of a plain tensor's numbers.
+
+    Tensors that have none stand for themselves.
+    """
     return (type(weight) in (torch.Tensor, nn.Parameter) and weight.data_ptr()) or id(weight)
 
 
@@ -491,7 +518,10 @@ def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
 
 
 def _other_kinds(model: nn.Module) -> dict[str, str]:
-    """Return what to say of modules that have weights and are no linear layers, and of these weights, by name."""
+    """Return what to say of modules with weights that are not linear layers, and of the weights.
+
+    The latter are given by name.
+    """
     words: dict[str, str] = {}
     linears = linears_of(model)
     for name, part in modules_of(model, nn.Module).items():

@@ -1,4 +1,4 @@
-"""Count what a model keeps, and how many chats fit on graphics cards, by arithmetic that is written out."""
+"""Count what a model keeps, and how many chats fit on graphics cards, step by step."""
 
 import json
 import math
@@ -20,10 +20,10 @@ MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
 
 
 class PublishedCache(NamedTuple):
-    """What a published model keeps: numbers ``growing`` with each token, and ``fixed`` ones, of windows and states.
+    """What a published model keeps: ``growing`` numbers for each token, and ``fixed`` ones.
 
-    ``keeps`` says what that is, ``source`` where the configuration was read, ``checked`` on which
-    day, and ``model`` is what `serve` takes.
+    The latter are those of windows and states. ``keeps`` says in words what is kept, ``source``
+    where the configuration was read, ``checked`` on which day, and ``model`` is what `serve` takes.
     """
 
     growing: int
@@ -35,7 +35,7 @@ class PublishedCache(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What fits: GiB of ``weights`` and of one chat's ``cache`` on a card, ``chats``, and their speed.
+    """What fits: GiB a card of ``weights`` and of one chat's ``cache``, ``chats``, and speed.
 
     ``chats`` fit on all cards. ``tokens_per_second`` is a bound, of all chats together, each at its
     full length, with one new token for each at a time (no speculative decoding); ``lines`` are
@@ -50,11 +50,11 @@ class Served(NamedTuple):
 
 
 def published_caches() -> dict[str, PublishedCache]:
-    """Count the caches of published models; ``checked`` says when each row was compared with its source.
+    """Count the caches of published models.
 
-    A layer with a window stops growing when the window is full, and a state has its size from the
-    start: both are ``fixed``. A layer that stores a vector for ``every`` few tokens grows by that
-    share of it.
+    ``checked`` says when each row was compared with its source. A layer with a window stops growing
+    when the window is full, and a state has its size from the start: both are ``fixed``. A layer
+    that stores a vector for ``every`` few tokens grows by that share of it.
 
     >>> published_caches()["gpt-oss-120b"][:2]
     (18432, 2359296)
@@ -92,14 +92,20 @@ def stored(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
 
 
 def moved(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
-    """Count the numbers that a card moves for one new token: a state is read and written, the rest read if chosen."""
+    """Count the numbers that a card moves for one new token.
+
+    A state is read and written, the rest read if chosen.
+    """
     if "state" in part:
         return 2 * stored(part, n, cards, split)
     return stored(part, min(n, part.get("chosen", n) * part.get("every", 1)), cards, split)
 
 
 def operations(part: Part, n: int) -> float:
-    """Count the operations of one new token with what is stored, on all cards together: two for each product."""
+    """Count the operations of one new token with what is stored, on all cards together.
+
+    Each product counts as two.
+    """
     if "state" in part:
         return 2.0 * moved(part, n)
     if "groups" in part:
@@ -123,7 +129,7 @@ def serve(
     other: float = 0.0,
     billions: float | None = None,
 ) -> Served:
-    """Count the chats of ``n`` tokens that fit on ``cards`` cards beside the weights, and bound their speed.
+    """Count the chats of ``n`` tokens that fit beside the weights, and bound their speed.
 
     ``model`` is a name in `published_caches`, or what `read_config` returns, with its number of
     weights in ``billions``. The server uses the ``share`` of a card's memory (its datasheet's
@@ -174,7 +180,10 @@ def serve(
 
 
 def _peak(card: Gpu, bits: float) -> float:
-    """Return the operations a second of a card with numbers of so many bits, or of the next format it has."""
+    """Return a card's operations a second with numbers of so many bits.
+
+    Without such a format, the next one that it has counts.
+    """
     if bits > 8 or not card.fp8:
         return card.flops
     return card.fp4 if bits < 8 and card.fp4 else card.fp8
@@ -192,7 +201,10 @@ def _count(
     other: float,
     total: float,
 ) -> Served:
-    """Do the arithmetic, in bytes and in billions of weights; figures/card.js takes the same steps."""
+    """Do the arithmetic, in bytes and in billions of weights.
+
+    The script figures/card.js takes the same steps.
+    """
     shared = total - model.experts
     on_card = model.experts / cards + (shared if split == "data" else shared / cards)
     weights = on_card * 1e9 * weight_bits / 8
@@ -218,8 +230,8 @@ def _count(
         )
         seconds = max(moving, computing)
         why = (
-            f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of caches"
-            f" at {card.bandwidth / 1e9:,.0f} GB/s"
+            f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of "
+            f"caches at {card.bandwidth / 1e9:,.0f} GB/s"
             if moving >= computing
             else f"does {work / 1e12:,.2f} trillion operations in {1e3 * computing:,.2f} ms"
         )
@@ -230,11 +242,12 @@ def _count(
     else:
         seconds, speed = math.inf, "speed: none, for no chat fits"
     lines = (
-        f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: {weights / GIB:,.2f} GiB",
+        f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: "
+        f"{weights / GIB:,.2f} GiB",
         f"cache: {sum(kept):,} numbers a card and chat, {cache_bits} bits each"
         f"{' (states 16)' if cache_bits < max(bits) else ''}: {cache / GIB:,.2f} GiB",
-        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights and {other:g} GiB of other"
-        f" memory, leave {room / GIB:,.2f} GiB: {fit:,} on a card, {chats:,} in all",
+        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights and {other:g} GiB of "
+        f"other memory, leave {room / GIB:,.2f} GiB: {fit:,} on a card, {chats:,} in all",
         speed,
     )
     return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)

@@ -1,4 +1,7 @@
-"""Step on a gradient by matrix products: toward its best approximation, or toward equal singular values."""
+"""Step on a gradient by matrix products.
+
+They lead toward its best approximation, or toward equal singular values.
+"""
 
 import torch
 
@@ -9,13 +12,14 @@ MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
 
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Approximate a gradient by rank r from a guess: $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$.
+    r"""Approximate a gradient by rank r from a guess.
 
-    $C F$ is $G$ projected onto the columns of $C$, which are orthonormal; r is at most min(m, n).
-    Repeated with the new F this is subspace iteration. For a fixed G it tends to the best
-    approximation, unless the guess has no part in one of its directions. It is Algorithm 1 of
-    Vogels, Karimireddy and Jaggi (2019), arXiv:1905.13727, which writes M, P and Q for $G$, $C$ and
-    $F^\top$, as the code does.
+    First $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$. The product $C F$ is $G$
+    projected onto the columns of $C$, which are orthonormal; r is at most min(m, n). Repeated with
+    the new F this is subspace iteration. For a fixed G it tends to the best approximation, unless
+    the guess has no part in one of its directions. It is Algorithm 1 of Vogels, Karimireddy and
+    Jaggi (2019), arXiv:1905.13727, which writes M, P and Q for $G$, $C$ and $F^\top$, as the code
+    does.
 
     From a gradient ``m`` (m, n) and ``q`` (n, r), a guess of r directions or what the last step
     returned, come ``p`` (m, r) and the next ``q`` (n, r). The approximation is ``p @ q.T``.
@@ -40,7 +44,7 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
 
 
 def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
-    r"""Push all singular values of matrices ``x`` (..., m, n) toward 1 by matrix products: Muon's step.
+    r"""Push all singular values of matrices ``x`` (..., m, n) toward 1: Muon's step.
 
     From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It
     maps each singular value by $\sigma \leftarrow a \sigma + b \sigma^3 + c \sigma^5$ and keeps the
@@ -70,6 +74,6 @@ def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
 
 
 def _unit(x: torch.Tensor) -> torch.Tensor:
-    """Divide each matrix by its largest entry, so that no square or product overflows or vanishes."""
+    """Divide each matrix by its largest entry, so that no product overflows or vanishes."""
     largest = x.detach().abs().amax(dim=(-2, -1), keepdim=True)
     return x / torch.where(largest == 0, 1, largest)

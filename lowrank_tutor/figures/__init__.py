@@ -34,6 +34,6 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill", "moving", "score", "shadow",
-    "spectrum", "storyteller", "tilt", "windows",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill", "moving", "score",
+    "shadow", "spectrum", "storyteller", "tilt", "windows",
 ]  # fmt: skip

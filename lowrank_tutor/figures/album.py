@@ -17,14 +17,16 @@ WIDTHS = (16, 32, 64)
 GRAYS = 32  # the darkest: one letter or digit writes a gray
 METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
 SAY = (
-    "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what their key reads is "
-    "nearer to them than to any other. A cache of as many numbers holds {holds}, exactly."
+    "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what "
+    "their key reads is nearer to them than to any other. "
+    "A cache of as many numbers holds {holds}, exactly."
 )
 REMARKS = {
     "cache": "The cache grows with every picture.",
     "best": "The best state solves for all pictures at once, and is exact for up to {d} of them.",
     "old": "The delta rule gives up old pictures for new ones.",
-    "noisy": "A sum keeps something of every picture, so all of them get noisier with each new one.",
+    "noisy": "A sum keeps something of every picture, "
+    "so all of them get noisier with each new one.",
 }
 
 
@@ -84,7 +86,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
 
 
 def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Floats:
-    """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 32."""
+    """Return what the first ``written`` keys read, (written, 64), in grays from 0 to 32."""
     k, v = keys[:written, :d], grays[:written]
     k = k / np.linalg.norm(k, axis=1, keepdims=True)
     if method == "cache":
@@ -109,7 +111,7 @@ def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> d
 
 
 def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
-    """Mark the keys that read something nearer to their own picture than to any other one written."""
+    """Mark the keys that read something nearest to their own picture."""
     distances = ((read[:, None] - grays[None, : len(read)]) ** 2).sum(axis=2)
     return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
 

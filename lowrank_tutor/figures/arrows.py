@@ -1,4 +1,7 @@
-"""Drag the columns of a matrix and a unit vector: the circle becomes an ellipse, and its half-axes give the rank."""
+"""Drag a matrix's columns and a unit vector: the circle becomes an ellipse.
+
+Its half-axes give the rank.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ THETA = 0.3  # the direction of the input at first, in radians
 INPUT = (math.cos(THETA), math.sin(THETA))
 FORMS = {
     "ellipse": (
-        "With x at {degrees} degrees, the length of Ax is {length:.2f}. For all inputs of length 1 it is between "
-        "{sigma_2:.2f} and {sigma_1:.2f}. The rank is {rank}."
+        "With x at {degrees} degrees, the length of Ax is {length:.2f}. For all inputs of length 1 "
+        "it is between {sigma_2:.2f} and {sigma_1:.2f}. The rank is {rank}."
     ),
     "rank": (
-        "Half the length of the ellipse is {sigma_1:.2f}, and half its width is {sigma_2:.2f}. The rank is {rank}."
+        "Half the length of the ellipse is {sigma_1:.2f}, and half its width is {sigma_2:.2f}. "
+        "The rank is {rank}."
     ),
 }
 SIGMAS = {
@@ -34,24 +38,27 @@ SIGMAS = {
 REMARKS = {
     "flat": "The ellipse has fallen flat: both columns lie on one line, and one direction is left.",
     "zero": "Both columns are zero: no direction is left.",
-    "longest": "No input of length 1 becomes longer, and the output of the dashed input is perpendicular to Ax.",
-    "shortest": "No input of length 1 becomes shorter, and the output of the dashed input is perpendicular to Ax.",
+    "longest": "No input of length 1 becomes longer, "
+    "and the output of the dashed input is perpendicular to Ax.",
+    "shortest": "No input of length 1 becomes shorter, "
+    "and the output of the dashed input is perpendicular to Ax.",
 }
 CAPTIONS = {
     "ellipse": (
-        "The first panel shows the inputs of length 1, and the second shows their outputs, which form an ellipse. The "
-        "columns of A are teal and violet. The dashed arrows are the input perpendicular to x, and its output. The "
-        "curve shows the length of Ax for each direction of x."
+        "The first panel shows the inputs of length 1, and the second shows their outputs, which "
+        "form an ellipse. The columns of A are teal and violet. The dashed arrows are the input "
+        "perpendicular to x, and its output. "
+        "The curve shows the length of Ax for each direction of x."
     ),
     "rank": (
-        "The two columns are teal and violet. The gray ellipse shows what they add up to for all inputs of length at "
-        "most 1. The dashed lines show half its length and half its width."
+        "The two columns are teal and violet. The gray ellipse shows what they add up to for all "
+        "inputs of length at most 1. The dashed lines show half its length and half its width."
     ),
 }
 
 
 def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrument:
-    r"""Show a matrix whose columns can be dragged, and a unit vector $x = (\cos\theta, \sin\theta)$.
+    r"""Show a matrix with columns to drag, and a unit vector $x = (\cos\theta, \sin\theta)$.
 
     State ``a`` and ``theta`` (in radians); numbers ``sigma_1``, ``sigma_2``, ``rank`` and, of an
     ellipse, ``length`` ($\|Ax\|$).

@@ -1,4 +1,7 @@
-"""Show what attention does with one word: a query to turn, weights as arcs, and the output on springs."""
+"""Show what attention does with one word.
+
+There is a query to turn, weights as arcs, and the output on springs.
+"""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,14 +15,14 @@ from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 
 REACH, SHARPEST = 4.4, 4.0  # how far a query goes; what multiplies the scores
 SAY = (
-    "Asking for {asks}, “{word}” gives {share:.0%} of its weight to {most}. It gets {gets}: the average of all values "
-    "with these weights."
+    "Asking for {asks}, “{word}” gives {share:.0%} of its weight to {most}. It gets {gets}: "
+    "the average of all values with these weights."
 )
 REMARKS = {"nothing": "A word that asks for nothing gets the plain mean of all values."}
 CAPTION = (
-    "Each arc is as thick as its weight. Left: the query (arrow) and the keys by which words are found (dots). Right: "
-    "the values that words give. Each spring is as stiff as its weight, so the large dot, which is what the word gets, "
-    "comes to rest at the weighted average."
+    "Each arc is as thick as its weight. Left: the query (arrow) and the keys by which words are "
+    "found (dots). Right: the values that words give. Each spring is as stiff as its weight, so "
+    "the large dot, which is what the word gets, comes to rest at the weighted average."
 )
 
 

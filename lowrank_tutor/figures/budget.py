@@ -1,4 +1,4 @@
-"""Give a trained model as little memory as you can: windows, heads, ranks, bits, latents, and what it still answers."""
+"""Give a trained model as little memory as you can, and see what it still answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ SETTINGS = {  # what a reader may choose; 0 stands for all, and for no latents
     "bits": (1, 2, 3, 4, 6, 8, 16),
     "latents": (8, 12, 16, 20, 24, 32, 48, 0),
 }
-SAY = "The cache of a story of 48 words takes {bytes:,} bytes, and {answered:.0%} of the answers are right."
+SAY = (
+    "The cache of a story of 48 words takes {bytes:,} bytes, "
+    "and {answered:.0%} of the answers are right."
+)
 REMARKS = {
     "start": "Nothing is cut yet: find the fewest bytes that still answer 95%.",
     "enough": "That is enough, but you have done it with less.",
@@ -33,9 +36,10 @@ REMARKS = {
     "short": "Not enough: the goal is 95%.",
 }
 CAPTION = (
-    "60 stories of at most 48 words are read anew for each setting, in your browser. The uncut model keeps 256 numbers "
-    "per word (keys and values of eight heads), at 16 bits each. Where numbers are rounded, each key and each value "
-    "also needs its least number and its step, 16 bits each. Cutting a finished table into sheets saves none of this."
+    "60 stories of at most 48 words are read anew for each setting, in your browser. The uncut "
+    "model keeps 256 numbers per word (keys and values of eight heads), at 16 bits each. Where "
+    "numbers are rounded, each key and each value also needs its least number and its step, 16 "
+    "bits each. Cutting a finished table into sheets saves none of this."
 )
 
 
@@ -48,11 +52,12 @@ def budget(
     latents: int = 0,
     heads: Sequence[int] = (1,) * 8,
 ) -> Instrument:
-    """Let readers look for the least cache with which the model of :mod:`lowrank_tutor.storyteller` answers 95%.
+    """Let readers look for the least cache with which the trained model answers 95%.
 
-    State: the arguments; numbers ``bytes``, of the cache of a story of 48 words, ``answered``, the
-    share of right answers in 60 stories, and ``job_...``, the shares by job. The least bytes that a
-    reader found are handed to the page (event ``best``), which may keep them.
+    The model is that of :mod:`lowrank_tutor.storyteller`. State: the arguments; numbers ``bytes``,
+    of the cache of a story of 48 words, ``answered``, the share of right answers in 60 stories, and
+    ``job_...``, the shares by job. The least bytes that a reader found are handed to the page
+    (event ``best``), which may keep them.
 
     Parameters
     ----------
@@ -177,7 +182,7 @@ def answers(weights: Any, told: list[model.Story], attend: Any) -> dict[str, flo
 
 
 def _cut(window: int, bits: int, heads: list[int]) -> model.Cut:
-    """Return a layer's attention: a window, rounded keys and values, and heads that read nothing."""
+    """Return a layer's attention: a window, rounded keys and values, and silenced heads."""
     near = model.window(window) if window else model.exact
     rounded = model.bits(bits) if bits < 16 else model.exact
     kept = np.reshape(heads, (4, 1, 1))
@@ -189,7 +194,7 @@ def _cut(window: int, bits: int, heads: list[int]) -> model.Cut:
 
 
 def _asked(story: model.Story) -> list[list[int]]:
-    """Return where a story asks, the number of the job, and the numbers of the words that are right."""
+    """Return where a story asks, the number of the job, and the numbers of the right words."""
     questions = []
     for i, job in enumerate(story.jobs):
         if job:

@@ -1,4 +1,4 @@
-"""How many chats fit on graphics cards beside a model's weights, and how fast can they be? A card that fills."""
+"""Fill graphics cards with a model and its chats, and see how many fit, and how fast."""
 
 from typing import Any
 
@@ -15,7 +15,10 @@ from lowrank_tutor.kit.charts.style import GRAY, TEAL
 
 STEP, MOST = 2**10, 2**20  # tokens
 CARDS = 16
-SAY = "{name} on {cards} {gpu} card{plural}: {weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
+SAY = (
+    "{name} on {cards} {gpu} card{plural}: "
+    "{weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
+)
 REMARKS = {
     "fits": "Chats of {n:,} tokens that fit: {chats:,}, at most {each:,} tokens a second for each.",
     "full": "No chat of {n:,} tokens fits.",
@@ -24,7 +27,8 @@ REMARKS = {
 
 
 def card(
-    model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor", n: int = 2**17,
+    model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor",
+    n: int = 2**17,
     weight_bits: float = 16, cache_bits: int = 16,
 ) -> Instrument:  # fmt: skip
     """Fill a graphics card with weights and chats, as `lowrank_tutor.caches.serve` counts them.
@@ -44,10 +48,12 @@ def card(
     """
     table = published_caches()
     state = {
-        "model": one_of("model", model, table), "pasted": "", "billions": 8, "gpu": one_of("gpu", gpu, GPUS),
+        "model": one_of("model", model, table), "pasted": "", "billions": 8,
+        "gpu": one_of("gpu", gpu, GPUS),
         "own": [80, 2039, 312],
         "cards": whole("cards", cards, 1, CARDS), "split": one_of("split", split, serving.SPLITS),
-        "n": whole("n", n, STEP, MOST), "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
+        "n": whole("n", n, STEP, MOST),
+        "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
         "cache_bits": one_of("cache_bits", cache_bits, serving.CACHE_BITS), "share": 92, "other": 0,
     }  # fmt: skip
     if n % STEP:
@@ -63,14 +69,17 @@ def card(
         name="card",
         parts=("configs",),
         state=state,
-        numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats, "speed": speed},
+        numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats,
+                 "speed": speed},
         say=SAY,
         values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
         remarks=REMARKS,
         data=_data(),
-        readouts={"weights": ("GiB of weights a card", ".4g"), "cache": ("GiB of cache a card and chat", ".4g"),
+        readouts={"weights": ("GiB of weights a card", ".4g"),
+                  "cache": ("GiB of cache a card and chat", ".4g"),
                   "chats": ("chats that fit", ","), "speed": ("tokens a second at most", ",")},
-        picture=still(_draw, served.weights, served.cache, served.chats // (cards if split == "data" else 1),
+        picture=still(_draw, served.weights, served.cache,
+                      served.chats // (cards if split == "data" else 1),
                       GPUS[gpu].memory / serving.GIB, size=(4.5, 1.6)),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Drag a cloud of points off the origin: the first direction without centering turns toward its mean."""
+"""Drag a cloud of points off the origin, and see its first direction turn to the mean."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REMARKS = {
 
 
 def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
-    """Show a cloud of 120 random points that can be dragged, and its first direction with and without centering.
+    """Show a cloud of 120 random points to drag, and its first direction, centered or not.
 
     State ``center``; numbers ``apart`` (the angle between the two directions, in degrees),
     ``share_pca`` (the explained variance ratio of the first axis) and ``share_raw`` (the same

@@ -1,4 +1,4 @@
-"""Throw a random map again and again, and see for each pair of points whether it keeps the distance."""
+"""Throw a random map again and again, and see which pairs of points keep their distance."""
 
 import math
 
@@ -22,8 +22,8 @@ SEED = 1  # of the first throw
 THROWS = 40
 TOP = 3.0  # of the ratios that are drawn
 SAY = (
-    "In this throw {inside} of {pairs} pairs keep their squared distance within {eps:.0%}; the worst is off by "
-    "{worst:.0%}, the median by {median:.1%}."
+    "In this throw {inside} of {pairs} pairs keep their squared distance within {eps:.0%}; "
+    "the worst is off by {worst:.0%}, the median by {median:.1%}."
 )
 REMARKS = {
     "wide": "Here k is not smaller than d, so nothing is saved.",
@@ -32,7 +32,7 @@ REMARKS = {
 
 
 def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5) -> Instrument:
-    r"""Show which pairs of points keep their distance under a Gaussian map, which can be drawn again.
+    r"""Show which pairs of points keep their distance under a Gaussian map to draw again.
 
     State ``k``, ``d``, ``n``, ``eps``, ``seed`` (of the throw); numbers ``worst`` and ``median``
     (absolute change of squared distances, as a fraction), ``inside`` (pairs), ``chance`` (exact, of
@@ -98,7 +98,7 @@ def numbers(changed: Floats, k: int, eps: float) -> dict[str, float]:
 
 
 def ratios(points: Floats, mapped: Floats) -> Floats:
-    """Return squared distances after, over those before, of the pairs (1, 0), (2, 0), (2, 1), ..."""
+    """Return squared distances after over before, of the pairs (1, 0), (2, 0), (2, 1), ..."""
     first, second = np.tril_indices(len(points), -1)
     after, before = (((x[first] - x[second]) ** 2).sum(axis=1) for x in (mapped, points))
     return np.asarray(after / before)

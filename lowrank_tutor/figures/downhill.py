@@ -15,20 +15,24 @@ from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL
 REACH = 2.4
 LAST = 20  # steps
 SIZES = (0.02, 0.4)
-SAY = "After {step} steps of size {size:g}, f is {f:.2f}, c is {c:.2f}, and the height is {height:.4f}."
+SAY = (
+    "After {step} steps of size {size:g}, f is {f:.2f}, c is {c:.2f}, "
+    "and the height is {height:.4f}."
+)
 REMARKS = {
     "uphill": "The last step jumped across the valley, and landed higher.",
     "gone": "The next step would leave the map.",
     "level": "The ground is level here, but this is no valley: it is a saddle.",
 }
 CAPTION = (
-    "The gray lines join places of the same height: \u00bc, 1, and 4. The dotted curves are the bottoms of the two "
-    "valleys, with the height 0. Small teal dots mark where the ball has been, and the arrow shows its next step."
+    "The gray lines join places of the same height: \u00bc, 1, and 4. The dotted curves are the "
+    "bottoms of the two valleys, with the height 0. Small teal dots mark where the ball has been, "
+    "and the arrow shows its next step."
 )
 
 
 def downhill(start: ArrayLike = (2.0, 0.0), size: float = 0.1) -> Instrument:
-    """Show a ball in the landscape (1 - cf)^2, which can be dragged, and which gradient descent moves.
+    """Show a ball in the landscape (1 - cf)^2, to drag or to move by gradient descent.
 
     State ``start`` (f and c), ``size`` (of a step) and ``step`` (how many were taken, at most 20;
     none leads off the map); numbers ``f``, ``c`` and ``height``.

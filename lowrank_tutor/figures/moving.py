@@ -1,4 +1,4 @@
-"""Pictures that one number moves: a turn and a stretch, turning lines, a stretched scale, a rescaled cut, a zigzag."""
+"""Pictures that one number moves: a turn and a stretch, turning lines, a zigzag, and more."""
 
 from __future__ import annotations
 
@@ -183,7 +183,10 @@ def _bounded(t: float) -> dict[str, float]:
 
 
 def _exact() -> float:
-    """Return the chance that a sum of K squares, K even, is more than LEVEL times its mean: a sum of Poisson's."""
+    """Return the chance that a sum of K squares exceeds LEVEL times its mean.
+
+    For even K it is a sum of Poisson's.
+    """
     half = LEVEL * K / 2
     return math.exp(-half) * sum(half**j / math.factorial(j) for j in range(K // 2))
 
@@ -268,76 +271,86 @@ MOVES: list[float] = [0, 1, 2, 3]
 SCENES = {
     "turns": Scene(
         label="turn, stretch, turn", stations=MOVES, step=0.01, start=3, seconds=6, panels=1,
-        say="Turned by {first:.0f} degrees, stretched by {sigma_1:.2f} and {sigma_2:.2f}, and turned by {last:.0f} "
-            "degrees.",
+        say="Turned by {first:.0f} degrees, stretched by {sigma_1:.2f} and {sigma_2:.2f}, "
+            "and turned by {last:.0f} degrees.",
         readouts={
             "first": ("first turn, in degrees", ".0f"), "sigma_1": ("stretch along", ".2f"),
             "sigma_2": ("stretch up", ".2f"), "last": ("last turn, in degrees", ".0f"),
         },
-        caption="The dotted circle holds all inputs of length 1. The first move turns v\u2081 and v\u2082 onto the "
-                "axes, the second stretches along the axes, and the third turns the result.",
+        caption="The dotted circle holds all inputs of length 1. The first move turns v\u2081 and "
+                "v\u2082 onto the axes, the second stretches along the axes, "
+                "and the third turns the result.",
         numbers=_turned, draw=_draw_turns,
-        data={"sigmas": np.linalg.svd(A, compute_uv=False).tolist(), "first": -45, "last": _turned(3)["last"],
-              "reach": 7},
+        data={"sigmas": np.linalg.svd(A, compute_uv=False).tolist(), "first": -45,
+              "last": _turned(3)["last"], "reach": 7},
     ),
     "line": Scene(
         label="angle", stations=[0, 45, 90, 135, 180], step=1, start=0, seconds=8, unit="\u00b0",
         say="Along the line the squares add up to {along:.1f}, and across it to {across:.1f}.",
         readouts={"along": ("along the line", ".1f"), "across": ("across it", ".1f")},
-        caption="The orange segments lead from each point to the line. The two bars always add up to 38, the sum of "
-                "the squared distances to the mean.",
+        caption="The orange segments lead from each point to the line. "
+                "The two bars always add up to 38, the sum of the squared distances to the mean.",
         numbers=_along, draw=_draw_line, data={"points": POINTS.tolist(), "reach": 4},
     ),
     "classes": Scene(
-        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, start=0, seconds=10, unit="\u00b0",
-        say="The squared gap is {gap:.2f} and the scatter {scatter:.2f}, so the ratio is {ratio:.2f}. On the correct "
-            "side are {right} of 8 points.",
+        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, start=0, seconds=10,
+        unit="\u00b0",
+        say="The squared gap is {gap:.2f} and the scatter {scatter:.2f}, "
+            "so the ratio is {ratio:.2f}. On the correct side are {right} of 8 points.",
         readouts={
             "ratio": ("ratio", ".2f"), "gap": ("squared gap", ".2f"), "scatter": ("scatter", ".2f"),
             "right": ("on the correct side, of 8", ","),
         },
-        caption="The left side shows two classes (dots and violet rings), the axis in teal, and the dashed threshold "
-                "midway between the means. The right side shows each point along the axis, a row for each class; teal "
-                "strokes mark the means. Watch the two rows move apart.",
+        caption="The left side shows two classes (dots and violet rings), the axis in teal, and "
+                "the dashed threshold midway between the means. The right side shows each point "
+                "along the axis, a row for each class; teal strokes mark the means. "
+                "Watch the two rows move apart.",
         numbers=_parted, draw=_draw_classes, data={"groups": GROUPS.tolist(), "reach": 4.2},
     ),
     "markov": Scene(
-        label="stretch t", stations=[0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3], step=0.005, start=0.05, seconds=6,
-        say="After the stretch, 50% above the mean is {times:.3g} times the mean, so its chance is at most "
-            "{bound:.1%}.",
+        label="stretch t", stations=[0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3], step=0.005, start=0.05,
+        seconds=6,
+        say="After the stretch, 50% above the mean is {times:.3g} times the mean, "
+            "so its chance is at most {bound:.1%}.",
         readouts={"times": ("times the mean", ".3g"), "bound": ("Markov's bound", ".1%")},
-        caption="The gray hill is the sum of 72 squares; the teal curve on the left is the stretched scale, and its "
-                "height is measured in means of the stretched sum.",
+        caption="The gray hill is the sum of 72 squares; the teal curve on the left is the "
+                "stretched scale, and its height is measured in means of the stretched sum.",
         numbers=_bounded, draw=_draw_markov,
         data={"k": K, "level": LEVEL, "exact": _exact(),
-              "density": [[round(float(at), 3), round(_hill(at), 3)] for at in np.linspace(0.5, 1.8, 66)]},
+              "density": [
+                  [round(float(at), 3), round(_hill(at), 3)] for at in np.linspace(0.5, 1.8, 66)
+              ]},
     ),
     "rescale": Scene(
         label="rescale, cut, undo", stations=MOVES, step=0.01, start=3, seconds=8,
-        say="The scores are off by {error:.0%}; if W itself were cut, they would be off by {plain:.0%}.",
+        say="The scores are off by {error:.0%}; if W itself were cut, "
+            "they would be off by {plain:.0%}.",
         remarks={
             "start": "The queries are long in one direction.",
             "round": "In new units the queries are round, and no score has changed.",
             "cut": "The cut keeps what the scores use most, so it loses least.",
-            "undone": "In the old units the teal line does not follow the cloud: it shows what the score reads.",
+            "undone": "In the old units the teal line does not follow the cloud: "
+                      "it shows what the score reads.",
         },
         readouts={"error": ("error of the scores", ".0%"), "plain": ("if W itself is cut", ".0%")},
-        caption="Gray dots are queries, the others what the cut leaves of them. The teal line on the left shows "
-                "the direction in which the score reads a query; on the right it is the long axis of the arrows.",
+        caption="Gray dots are queries, the others what the cut leaves of them. The teal line on "
+                "the left shows the direction in which the score reads a query; "
+                "on the right it is the long axis of the arrows.",
         numbers=_rescaled, draw=_draw_rescale,
         data={"dots": DOTS.tolist(), "root": ROOT.tolist(), "inverse": np.linalg.inv(ROOT).tolist(),
               "u": U[:, 0].tolist(), "v": VT[0].tolist(), "arrows": (W @ ROOT).tolist(),
               "off": float(SIZES[1]) / WHOLE, "plain": _rescaled(3)["plain"], "reach": 8},
     ),
     "writes": Scene(
-        label="writes", stations=[float(i) for i in range(9)], step=0.05, start=0, seconds=8, panels=1,
-        say="The keys now read {read_1:.2f} and {read_2:.2f}; 5 and 0 were written.",
+        label="writes", stations=[float(i) for i in range(9)], step=0.05, start=0, seconds=8,
+        panels=1, say="The keys now read {read_1:.2f} and {read_2:.2f}; 5 and 0 were written.",
         readouts={
             "read_1": ("the first key reads", ".2f"), "read_2": ("the second reads", ".2f"),
             "off": ("distance to the crossing", ".2f"),
         },
-        caption="Every state on the teal line answers the first key correctly, and every state on the violet one the "
-                "second. A write steps onto the line of its pair by the shortest way.",
+        caption="Every state on the teal line answers the first key correctly, and every state on "
+                "the violet one the second. "
+                "A write steps onto the line of its pair by the shortest way.",
         numbers=_written, draw=_draw_writes,
         data={"keys": KEYS.tolist(), "values": VALUES.tolist(), "best": BEST.tolist()},
     ),

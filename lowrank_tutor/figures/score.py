@@ -20,7 +20,8 @@ SAY = (
     "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
 )
 REMARKS = {
-    "same": "The move was at right angles to the line, so the shadow stays the same, and so does the score.",
+    "same": "The move was at right angles to the line, so the shadow stays the same, "
+    "and so does the score.",
     "zero": "One shadow has shrunk to nothing: the score is zero, whatever the other vector is.",
 }
 

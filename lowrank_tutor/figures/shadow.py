@@ -28,17 +28,18 @@ REMARKS = {
     "zero": "x is zero, so there is nothing to keep and nothing to lose.",
 }
 CAPTION = (
-    "The line is teal, and so is the shadow on it, which is kept. The part that is left out is orange. The curve shows "
-    "what share of the length is kept at each angle."
+    "The line is teal, and so is the shadow on it, which is kept. The part that is left out is "
+    "orange. The curve shows what share of the length is kept at each angle."
 )
 
 
 def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
-    r"""Show the shadow of a point on a line; both can be dragged, and so can the angle between them.
+    r"""Show the shadow of a point on a line.
 
-    State ``x``, ``theta`` (the angle of the row, in radians); numbers ``share`` ($\|\Pi x\| /
-    \|x\|$ with $\Pi = F^\top F$; 1 of a zero), ``angle`` (between x and the line, 0 to 90 degrees;
-    0 of a zero), ``along`` ($Fx$) and ``left_out`` ($\|x - \Pi x\|$).
+    Both can be dragged, and so can the angle between them. State ``x``, ``theta`` (the angle of the
+    row, in radians); numbers ``share`` ($\|\Pi x\| / \|x\|$ with $\Pi = F^\top F$; 1 of a zero),
+    ``angle`` (between x and the line, 0 to 90 degrees; 0 of a zero), ``along`` ($Fx$) and
+    ``left_out`` ($\|x - \Pi x\|$).
 
     Parameters
     ----------

@@ -88,7 +88,10 @@ def _error(s: Floats, k: int) -> float:
 
 
 def _layers(count: int) -> tuple[Floats, Floats, Floats]:
-    """Return directions and weights of the portrait's first sheets, the weights over the first and rounded."""
+    """Return directions and rounded weights of the portrait's first sheets.
+
+    The weights are relative to the first.
+    """
     u, s, vt = np.linalg.svd(portrait(SIZE))
     return u[:, :count], np.round(s[:count] / s[0], 4), vt[:count].T
 

@@ -1,4 +1,7 @@
-"""Cut a trained model's attention and see what it forgets: a story, arcs, sheets, a curve to drag, the next word."""
+"""Cut a trained model's attention and see what it forgets.
+
+A story, arcs, sheets, a curve to drag, and the next word show it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ SMALL = 4  # numbers of an index's key
 
 
 class Way(NamedTuple):
-    """A way to cut: its tab, what the curve's axis counts, the settings short of all, and what is left, as a phrase."""
+    """A way to cut: its tab, the name of the curve's axis, the settings, and what is left.
+
+    The settings are those short of all; what is left is a phrase.
+    """
 
     tab: str
     axis: str
@@ -135,17 +141,22 @@ CUTS = {
     "layers": Way("Layers", "the layer that attends", (1, 2), "layer {k} alone", "layer 1 alone"),
 }
 TALES = {
-    "far fact": "Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears",
-    "new fact": "Ada wears red . Ben wears blue . now Ada wears pink . the cat slept because it was tired . Ada wears",
-    "who": "Ada has milk . Ben has jam . Mia has tea . the cat slept because it was tired . who has milk ?",
-    "most": "it rained . Ada wears red . it snowed . it rained . Ben has jam . it rained . mostly it",
+    "far fact": "Ada wears red . Ben wears blue . Mia has jam . "
+    "the cat slept because it was tired . Ada wears",
+    "new fact": "Ada wears red . Ben wears blue . now Ada wears pink . "
+    "the cat slept because it was tired . Ada wears",
+    "who": "Ada has milk . Ben has jam . Mia has tea . the cat slept because it was tired . "
+    "who has milk ?",
+    "most": "it rained . Ada wears red . it snowed . it rained . Ben has jam . it rained . "
+    "mostly it",
     "agreement": "Ada wears red . Ben wears blue . Mia has jam . the old cats near the dog",
     "reason": "Ada wears red . Ben wears blue . Mia has jam . the cats slept because they were",
     "copy": "Ada wears red . do mi so la re . Ben wears blue . again : do mi so",
 }
 SAY = "{kept} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
 REMARKS = {  # why a cut forgets
-    "sheets": "Sheets are dropped by their size, whatever they are about, and what would look ahead is set to 0.",
+    "sheets": "Sheets are dropped by their size, whatever they are about, "
+    "and what would look ahead is set to 0.",
     "window": "A window loses whatever is older than it.",
     "means": "An average blends words that stand side by side.",
     "features": "Random features only estimate the weights, and blur those that must be sharp.",
@@ -160,8 +171,9 @@ REMARKS = {  # why a cut forgets
     "layers": "Without attention a layer still computes with each word and the two before it.",
 }
 CAPTION = (
-    "Arcs (shades on a narrow screen) show how much the last word listens to each word in the chosen head; dashes show "
-    "the uncut table. The error is that of all tables. Cutting finished tables saves nothing; nothing was retrained."
+    "Arcs (shades on a narrow screen) show how much the last word listens to each word in the "
+    "chosen head; dashes show the uncut table. The error is that of all tables. Cutting finished "
+    "tables saves nothing; nothing was retrained."
 )
 PHRASES = {
     "uncut": "Uncut,",
@@ -181,12 +193,13 @@ def storyteller(
     head: int | None = None,
     demo: bool = False,
 ) -> Instrument:
-    """Cut the attention of the trained model of :mod:`lowrank_tutor.storyteller`, and see what it forgets.
+    """Cut the trained model's attention, and see what it forgets.
 
-    State ``story`` (its words), ``cut``, ``k`` and ``head``, 0 to 7; numbers ``right``, the
-    probability of the right next word, ``table_error``, the norm of the tables' errors over that of
-    the tables, ``answered`` and ``job_...``, the shares of right answers in 200 stories (``python
-    -m measure.training.storyteller_cuts``).
+    The model is that of :mod:`lowrank_tutor.storyteller`. State ``story`` (its words), ``cut``,
+    ``k`` and ``head``, 0 to 7; numbers ``right``, the probability of the right next word,
+    ``table_error``, the norm of the tables' errors over that of the tables, ``answered`` and
+    ``job_...``, the shares of right answers in 200 stories (``python -m
+    measure.training.storyteller_cuts``).
 
     Parameters
     ----------
@@ -304,7 +317,10 @@ def kept(way: Way, k: int) -> str:
 
 
 def loudest(words: str) -> int:
-    """Return the head, 0 to 7, in which the last word listens most to the answer, or to the noun of its verb."""
+    """Return the head, 0 to 7, in which the last word listens most to the answer.
+
+    For a verb it is the one that listens most to its noun.
+    """
     said = ["<s>", *words.split()]
     answer, _ = model.answer(words)
     places = [i for i, word in enumerate(said) if word == answer] or [len(said) - 4]
@@ -314,7 +330,10 @@ def loudest(words: str) -> int:
 
 @cache
 def counted() -> dict[str, dict[int, dict[str, float]]]:
-    """Return the stored shares of right answers by cut and setting: ``answered``, and ``job_...`` for each job."""
+    """Return the stored shares of right answers by cut and setting.
+
+    They are ``answered``, and ``job_...`` for each job.
+    """
     record = json.loads(
         files("lowrank_tutor").joinpath("data/storyteller_cuts.json").read_text("utf-8")
     )

@@ -27,16 +27,20 @@ SUBJECTS = {name: words[0].upper() + words[1:] for name, words in PICTURES.items
     "own": "Your picture"
 }
 
-SAY = "{subject}, tilted by {tilt:g} degrees: with {k} of 160 sheets the error is {relative_error:.1%}."
+SAY = (
+    "{subject}, tilted by {tilt:g} degrees: "
+    "with {k} of 160 sheets the error is {relative_error:.1%}."
+)
 REMARKS = {
     "beyond": "The sheets kept need more numbers than the picture itself.",
     "black": "The picture is black: there is nothing to add up, so choose a brighter one.",
     "even": "The picture is one even gray: a single sheet says it all.",
 }
 CAPTION = (
-    "The third panel shows the last of the sheets that are kept, with its column on the left and its row above it "
-    "(teal is positive, orange is negative). Each dot is a sheet, as high as its weight relative to the first one; the "
-    "teal ones are kept. Past the upright mark, they need more numbers than the picture itself."
+    "The third panel shows the last of the sheets that are kept, with its column on the left and "
+    "its row above it (teal is positive, orange is negative). Each dot is a sheet, as high as its "
+    "weight relative to the first one; the teal ones are kept. Past the upright mark, they need "
+    "more numbers than the picture itself."
 )
 
 

@@ -1,4 +1,4 @@
-"""Drag the borders of windows over a story, and see whether a trained model that reads through them still knows it."""
+"""Drag the borders of windows over a story, and see whether a model still knows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ REMARKS = {
     "few": "These few averages are enough: they keep by itself the word that is asked for.",
 }
 WORDS = {
-    "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. Drag the borders.",
+    "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. "
+    "Drag the borders.",
     "next": "The next word; outlines: exact attention",
     "border": "border {j}, between windows",
     "between": "between {before} and {after}",
@@ -35,13 +36,14 @@ WORDS = {
     "forgot": " instead of “{answer}.”",
 }
 CAPTION = (
-    "Each window acts as one token, with the mean of its words' keys and values, in all eight heads; it votes as often "
-    "as it has words. Weights are those of one head. Nothing was retrained."
+    "Each window acts as one token, with the mean of its words' keys and values, in all eight "
+    "heads; it votes as often as it has words. Weights are those of one head. "
+    "Nothing was retrained."
 )
 
 
 def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Instrument:
-    """Show windows over a story, whose borders can be dragged, and what the trained model then says next.
+    """Show windows over a story, with borders to drag, and what the model then says next.
 
     In every head of :mod:`lowrank_tutor.storyteller` a window acts as one token, with the mean key
     and the mean value of its words, and votes as often as it has words; a word inside a window sees
@@ -83,7 +85,8 @@ def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Ins
         say=SAY,
         remarks=REMARKS,
         data={
-            "words": WORDS, "story": words, "head": head, "vocabulary": model.WORDS, "answer": model.answer(words)[0],
+            "words": WORDS, "story": words, "head": head, "vocabulary": model.WORDS,
+            "answer": model.answer(words)[0],
         },
         readouts={
             "right": ("chance of the right word", ".0%"),
@@ -96,7 +99,10 @@ def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Ins
 
 
 def through(borders: Sequence[int]) -> model.Cut:
-    """Let each word see what stands before it, and itself, as the means of windows that start at ``borders``."""
+    """Let each word see itself and what stands before it, as means of windows.
+
+    The windows start at ``borders``.
+    """
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         logs = np.log(np.maximum(model.exact.table(q, k), 1e-300))

@@ -1,4 +1,4 @@
-"""The engine of the pages: sliders, figures that compute in the browser, questions, charts, and tables.
+"""The engine of the pages: sliders, figures, questions, charts, and tables.
 
 It knows no low rank, and any notebook or book can use it: ``lowrank_tutor/kit/README.md`` says how
 it works. The calls that people need come from here, such as ``from lowrank_tutor.kit import

@@ -47,7 +47,7 @@ def literal(value: object) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """Script files that are joined, so that each sees the names that those before it declare, and nobody else does.
+    """Script files joined so that each sees the names declared before it, and nobody else does.
 
     A block calls the function ``start`` with its element. With an ``engine``, the files also see
     its names, and its function ``mount`` starts the block: ``mount(element, start)``.
@@ -64,7 +64,7 @@ class Script:
 
     @functools.cached_property
     def text(self) -> str:
-        """The joined files; a file of data becomes a constant of its name, such as ``some_data``."""
+        """The joined files; a file of data becomes a constant such as ``some_data``."""
         return "".join(map(_as_code, self.files))
 
     @property
@@ -87,7 +87,10 @@ class Script:
 
     @property
     def place(self) -> str:
-        """Where a page keeps that object. Outputs of different versions can share a notebook, so its text names it."""
+        """Where a page keeps that object.
+
+        Outputs of different versions can share a notebook, so its text names it.
+        """
         text = self.source + (self.engine.source if self.engine else "")
         return f'lowrankTutor["{hashlib.sha256(text.encode()).hexdigest()[:8]}"]'
 
@@ -112,7 +115,7 @@ class Script:
         return re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", self.start)
 
     def reference(self) -> str:
-        """Name the files for a page that loads them: the engine's first, the start before its files."""
+        """Name the files for a page: the engine's first, the start before its files."""
         own = " ".join((self.start, *self.files))
         return f"{self.engine.reference()}; {own}" if self.engine else own
 
@@ -127,7 +130,7 @@ def scripts_named(reference: str) -> list[Script]:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One block of a page: an element with what stands there at first, data for its script, scripts, and styles."""
+    """One block of a page: an element with its first content, data, scripts, and styles."""
 
     kind: str  # its class: explorer, instrument, or check
     name: str
@@ -139,7 +142,7 @@ class Block:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     def to_html(self, *, linked: bool | None = None) -> str:
-        """Return the element: with its scripts and styles inside, or linked to files that its page loads.
+        """Return the element, with its scripts and styles inside or linked to files of its page.
 
         By default it is linked where a page is being built that loads them
         (:mod:`lowrank_tutor.kit.environment`).

@@ -64,7 +64,10 @@ def png(picture: np.ndarray, *, scale: float = 1, **settings: Any) -> str:
 
 
 def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
-    """Encode a picture as WebP, in base64: without a quality it keeps its best COLORS colors, and those exactly."""
+    """Encode a picture as WebP, in base64.
+
+    Without a quality it keeps its best COLORS colors, and those exactly.
+    """
     image = _scaled(picture, scale)
     if quality is None:
         return _saved(_few_colors(image), "webp", lossless=True, quality=40, method=3)

@@ -39,10 +39,10 @@ DARK = ':is(html[data-theme="dark"], html.dark, html[theme="dark"], [data-jp-the
 
 
 def css(selector: str = "") -> str:
-    """Return rules that define each color as a variable such as ``--teal``, for a selector or the whole page.
+    """Return rules that define each color as a variable such as ``--teal``.
 
-    A page of this site has surfaces, too. Blocks that stand elsewhere take those of the page around
-    them (page.css).
+    They hold for a selector or the whole page. A page of this site has surfaces, too. Blocks that
+    stand elsewhere take those of the page around them (page.css).
     """
     colors = COLORS if selector else COLORS | SURFACES
     light, dark = (

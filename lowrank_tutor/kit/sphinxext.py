@@ -1,13 +1,13 @@
-"""A Sphinx extension that tells :mod:`lowrank_tutor.kit.sliders` whether a cell runs for a page or for a person.
+"""A Sphinx extension that says whether a cell runs for a page or for a person.
 
-Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb",
-"lowrank_tutor.kit.sphinxext"]``. While a page is being built, explorers then come out as
-self-contained HTML: kernels inherit the variable ``LOWRANK_TUTOR_PAGE``, which is 1 while a page is
-built and otherwise 0, empty or unset. (Set it to 1 yourself where a tool runs the notebook as a
-person would.) Outputs of cells then hold words and data alone. The extension writes styles and
-scripts into ``_static/lowrank-kit`` of the site, and each page links those that its blocks need: a
-change of style runs no cell again. Other elements, and names that the package does not have, are
-passed by.
+It tells :mod:`lowrank_tutor.kit.sliders`. Any MyST-NB or Jupyter Book 1 project can load it:
+``extensions = ["myst_nb", "lowrank_tutor.kit.sphinxext"]``. While a page is being built, explorers
+then come out as self-contained HTML: kernels inherit the variable ``LOWRANK_TUTOR_PAGE``, which is
+1 while a page is built and otherwise 0, empty or unset. (Set it to 1 yourself where a tool runs the
+notebook as a person would.) Outputs of cells then hold words and data alone. The extension writes
+styles and scripts into ``_static/lowrank-kit`` of the site, and each page links those that its
+blocks need: a change of style runs no cell again. Other elements, and names that the package does
+not have, are passed by.
 
 Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
 ``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
@@ -40,7 +40,8 @@ from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 
 __all__ = ["package_fingerprint", "setup"]
 
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula (byhand/worked.py)
+# 0 where a page would show the dollars of a formula (byhand/worked.py).
+FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
 VARIABLES = (PAGE_VARIABLE, LINKED_VARIABLE, FORMULAS_VARIABLE)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
@@ -58,7 +59,10 @@ SOURCES = {
 
 
 def package_fingerprint(*more: Path) -> str:
-    """Hash the package's sources and data, and any ``more`` files that exist, into twelve hexadecimal digits."""
+    """Hash the package's sources and data, and ``more`` files, into twelve hexadecimal digits.
+
+    Files that do not exist are left out.
+    """
     sources = sorted(p for p in PACKAGE.rglob("*") if p.suffix in SOURCES)
     digest = hashlib.sha256()
     for path in [*sources, *(p for p in more if p.is_file())]:
@@ -98,7 +102,10 @@ def _tell_kernels(app: Any, config: Any) -> None:
 
 
 def _cache(home: Path, fingerprint: str) -> Path:
-    """Make the cache of this state of the package, and remove those of ours that no build has used for long."""
+    """Make the cache of this state of the package, and remove our old ones.
+
+    An old cache is one that no build has used for long.
+    """
     fresh = home / fingerprint
     fresh.mkdir(parents=True, exist_ok=True)
     (fresh / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -153,7 +160,10 @@ def _sheets(body: str) -> dict[str, str]:
 
 
 def _scripts(body: str) -> dict[str, str]:
-    """Return the scripts of a page, the engine before what needs it; each starts the blocks of its kind."""
+    """Return the scripts of a page, the engine before what needs it.
+
+    Each starts the blocks of its kind.
+    """
     known = {*_files("*.js"), *_files("*.json")}
     named = dict.fromkeys(
         script

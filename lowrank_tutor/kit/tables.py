@@ -39,7 +39,7 @@ class Table(NamedTuple):
 
 
 def _as_markdown(cell: str) -> str:
-    """Write a cell on one line, and escape all that Markdown would change, unless it is code between backticks."""
+    """Write a cell on one line, and escape Markdown, unless it is code between backticks."""
     if re.fullmatch("`[^`|]+`", cell):
         return cell
     line = re.sub(r"[\\`*_$~|<>&\[\]{]", r"\\\g<0>", " ".join(cell.splitlines()))
@@ -91,7 +91,9 @@ def _written(cell: object, form: str | None) -> str:
 
 
 def number(value: object, form: str = ".3g") -> str:
-    """Write a number as people do: 2 · 10⁻⁷ where Python's format ``form`` gives 2e-07. No line breaks in it.
+    """Write a number as people do: 2 · 10⁻⁷ where Python's format ``form`` gives 2e-07.
+
+    No line breaks in it.
 
     Examples
     --------

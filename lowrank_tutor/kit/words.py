@@ -1,4 +1,4 @@
-"""What sliders and numbers are called, and how their values are written, for people and for machines."""
+"""The names of sliders and numbers, and how values are written, for people and machines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Words(NamedTuple):
         return ", ".join(f"{self.label(n)} = {self.text(n, v)}" for n, v in values.items())
 
     def sentence(self, template: str, values: Mapping[str, Value]) -> str:
-        """Fill a template: ``{k}`` is written as on the page, ``{k:.1%}`` in a format of its own."""
+        """Fill a template: ``{k}`` is written as on the page, ``{k:.1%}`` in its own format."""
 
         def written(field: re.Match[str]) -> str:
             name, how = field.groups()

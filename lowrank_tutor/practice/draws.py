@@ -1,6 +1,7 @@
-"""Draw the numbers of each kind of problem: a function returns by name whatever ``problems.md`` speaks of.
+"""Draw the numbers of each kind of problem.
 
-A mistake whose number is None does not occur with these numbers.
+A function returns by name whatever ``problems.md`` speaks of. A mistake whose number is None does
+not occur with these numbers.
 """
 
 # ruff: noqa: D103

@@ -1,4 +1,4 @@
-"""One problem: its question, the steps to its answer, and the numbers that typical mistakes lead to."""
+"""One problem: its question, the steps to its answer, and what typical mistakes give."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOSE, MINUS = "You are near: give three digits, and round only at the end.", "\
 
 
 class Step(NamedTuple):
-    """One step: what to do, the rule in words, the calculation with its numbers, and the values by name."""
+    """One step: what to do, the rule in words, the calculation, and the values by name."""
 
     ask: str
     rule: str
@@ -33,7 +33,7 @@ Draft = tuple[str, tuple[Step, ...], list[tuple[list[Any], str]]]  # question, s
 
 
 class Kind(NamedTuple):
-    """A kind of problem: its chapter, what those who can solve it are able to do, and what draws one."""
+    """A kind of problem: its chapter, what it teaches to do, and what draws one."""
 
     chapter: int
     promise: str
@@ -41,7 +41,10 @@ class Kind(NamedTuple):
 
 
 def written(value: Any, spec: str = "") -> str:
-    """Write a number, a vector, or a matrix, ``[1 2; 3 4]``; with "p" a negative number stands in parentheses."""
+    """Write a number, a vector, or a matrix, ``[1 2; 3 4]``.
+
+    With "p" a negative number stands in parentheses.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):
@@ -143,7 +146,10 @@ def _plain(value: Any) -> float:
 
 
 class Problem(NamedTuple):
-    """A problem, as :func:`another` draws it. In a notebook it shows itself as a form that checks each blank."""
+    """A problem, as :func:`another` draws it.
+
+    In a notebook it shows itself as a form that checks each blank.
+    """
 
     kind: str
     level: int
@@ -157,7 +163,10 @@ class Problem(NamedTuple):
         return [*map(_plain, self.steps[-1].values.values())]
 
     def check(self, answer: Any) -> Verdict:
-        """Compare an answer: whole numbers exactly, others to three digits. The reply is true if it is right."""
+        """Compare an answer: whole numbers exactly, others to three digits.
+
+        The reply is true if it is right.
+        """
         given, names = real_numbers("answer", answer), self.steps[-1].values
         if len(given) != len(names) or None in given:
             raise ValueError(
@@ -170,7 +179,10 @@ class Problem(NamedTuple):
         return Verdict(self.kind, not hint, said)
 
     def _hint(self, given: Sequence[Any]) -> str:
-        """Return the hint for an answer, or nothing if it is right; ``practice.js`` replies alike."""
+        """Return the hint for an answer, or nothing if it is right.
+
+        ``practice.js`` replies alike.
+        """
         if same(given, self.answer):
             return ""
 
@@ -206,7 +218,8 @@ class Problem(NamedTuple):
     def __repr__(self) -> str:
         blank = range(len(self.steps) - 1, -1, -2) if self.level == 2 else [len(self.steps) - 1]
         steps = [
-            f"{i + 1}. {step.ask} {', '.join(f'{name} = ?' for name in step.values) if i in blank else step.work}"
+            f"{i + 1}. {step.ask} "
+            f"{', '.join(f'{name} = ?' for name in step.values) if i in blank else step.work}"
             for i, step in enumerate(self.steps)
         ]
         answer = f"Answer: .check([{', '.join(self.steps[-1].values)}])"
@@ -244,7 +257,10 @@ def another(kind: str, *, level: int = 3, rng: np.random.Generator | int | None 
 
 
 def form(kind: str, level: int, data: dict[str, Any]) -> Block:
-    """Return the form for a kind; the script fills it, from the bank of the page if its data holds no problem."""
+    """Return the form for a kind.
+
+    The script fills it, from the bank of the page if its data holds no problem.
+    """
     promise = ALL[kind].promise
     names = {"data-kind": kind, "data-level": str(level), "aria-label": f"Practice: {promise}"}
     first, data = (
@@ -256,7 +272,10 @@ def form(kind: str, level: int, data: dict[str, Any]) -> Block:
 
 
 def bank(name: str, count: int = 40) -> dict[str, Any]:
-    """Draw the problems of a page, each different: their words once in a list, and in their places numbers into it."""
+    """Draw the problems of a page, each different.
+
+    Their words stand once in a list, and numbers into it in their places.
+    """
     drawn: dict[str, Problem] = {}
     rng = np.random.default_rng(list(name.encode()))
     while len(drawn) < count:

@@ -51,9 +51,10 @@ if TYPE_CHECKING:
     from lowrank_tutor.storyteller.model import Storyteller, load, train
 
 __all__ = [
-    "JOBS", "KINDS", "WORDS", "Cut", "Story", "Storyteller", "answer", "bits", "cut_latents", "cut_scores", "encode",
-    "exact", "features", "forward", "grade", "index", "load", "means", "next_words", "projected", "sheets", "signs",
-    "stories", "tables", "top", "train", "trained_weights", "unusual", "window",
+    "JOBS", "KINDS", "WORDS", "Cut", "Story", "Storyteller", "answer", "bits", "cut_latents",
+    "cut_scores", "encode", "exact", "features", "forward", "grade", "index", "load", "means",
+    "next_words", "projected", "sheets", "signs", "stories", "tables", "top", "train",
+    "trained_weights", "unusual", "window",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "model")

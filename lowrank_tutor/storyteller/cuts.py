@@ -1,4 +1,4 @@
-"""Cuts of the storyteller's attention, in NumPy: what a reader takes away, and what the model then says.
+"""Cuts of the storyteller's attention, in NumPy, and what the model says after them.
 
 A cut is a function of queries, keys, and values, (..., n, 16) each, that stands in for exact
 attention: give it as ``attend`` to :func:`~lowrank_tutor.storyteller.forward`, to a model of
@@ -20,8 +20,8 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_si
 from lowrank_tutor.bilinear import factorize
 
 __all__ = [
-    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected", "sheets", "signs",
-    "top", "unusual", "window",
+    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected",
+    "sheets", "signs", "top", "unusual", "window",
 ]  # fmt: skip
 
 Table = Callable[
@@ -32,13 +32,16 @@ WIDTH = 16  # of a head
 
 
 class Cut(NamedTuple):
-    """Attention with another ``table``, a function of q and k, and with ``values`` that may be rounded."""
+    """Attention with another ``table``, a function of q and k, and maybe rounded ``values``."""
 
     table: Table
     values: Callable[[FloatArray], FloatArray] = lambda v: v
 
     def __call__(self, q: Any, k: Any, v: Any) -> Any:
-        """Return what the heads read, (..., n, 16), for arrays or tensors; the result is an array."""
+        """Return what the heads read, (..., n, 16), for arrays or tensors.
+
+        The result is an array.
+        """
         q, k, v = (
             np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v)
         )
@@ -92,11 +95,11 @@ def window(count: int) -> Cut:
 
 
 def means(count: int) -> Cut:
-    """Let each word see what stands before it, and itself, as the means of ``count`` groups of neighbors.
+    """Let each word see itself and what stands before it, as means of ``count`` groups.
 
-    A group has the mean key and the mean value of its words, and votes as often as it has words:
-    chapter 7's averages, made causal. Groups are as equal as they can be; where there are no more
-    words than groups, nothing is averaged.
+    Each group holds neighbors. It has the mean key and the mean value of its words, and votes as
+    often as it has words: chapter 7's averages, made causal. Groups are as equal as they can be;
+    where there are no more words than groups, nothing is averaged.
     """
     check_size(count, "count")
 
@@ -116,7 +119,10 @@ def means(count: int) -> Cut:
 
 
 def features(directions: ArrayLike) -> Cut:
-    r"""Replace $e^{q^\top k/4}$ by Performer's positive features along ``directions``, shape (features, 16)."""
+    r"""Replace $e^{q^\top k/4}$ by Performer's positive features.
+
+    They lie along ``directions``, shape (features, 16).
+    """
     w = _directions(directions)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
@@ -129,13 +135,19 @@ def features(directions: ArrayLike) -> Cut:
 
 
 def projected(directions: ArrayLike) -> Cut:
-    """Compare keys and queries by their images under a random map, whose rows are ``directions``, (numbers, 16)."""
+    """Compare keys and queries by their images under a random map.
+
+    Its rows are ``directions``, (numbers, 16).
+    """
     w = _directions(directions)
     return Cut(lambda q, k: _softmax(_logits(q, k @ w.T @ w / len(w))))
 
 
 def signs(directions: ArrayLike) -> Cut:
-    """Keep of each key its norm, and on which side of each of the ``directions`` it lies: a bit each (chapter 4)."""
+    """Keep each key's norm, and on which side of each of the ``directions`` it lies.
+
+    This takes a bit each (chapter 4).
+    """
     w = _directions(directions)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
@@ -146,13 +158,19 @@ def signs(directions: ArrayLike) -> Cut:
 
 
 def top(count: int) -> Cut:
-    """Let each word hear the ``count`` words to which it listens most alone; among equals the earlier."""
+    """Let each word hear only the ``count`` words to which it listens most.
+
+    Among equals the earlier counts.
+    """
     check_size(count, "count")
     return Cut(lambda q, k: _softmax(_strongest(_logits(q, k), count)))
 
 
 def index(count: int, directions: ArrayLike) -> Cut:
-    """Let each word hear ``count`` words alone, chosen by small keys: their images under `projected`'s random map."""
+    """Let each word hear ``count`` words alone, chosen by small keys.
+
+    The small keys are images under `projected`'s random map.
+    """
     check_size(count, "count")
     w = _directions(directions)
 
@@ -164,7 +182,7 @@ def index(count: int, directions: ArrayLike) -> Cut:
 
 
 def unusual(count: int) -> Cut:
-    """Keep ``count`` words: the newest half and, of the others, those whose keys are the most unusual.
+    """Keep ``count`` words: the newest half and, of the others, the most unusual keys.
 
     A key counts by its distance from the mean of the head's keys up to it. No question is needed,
     and what is dropped never comes back.
@@ -183,13 +201,19 @@ def unusual(count: int) -> Cut:
 
 
 def _strongest(logits: FloatArray, count: int) -> Any:
-    """Return the ``count`` largest logits of each row, of equals the earlier, and -inf in place of the others."""
+    """Return the ``count`` largest logits of each row, -inf in place of the others.
+
+    Of equals the earlier is kept.
+    """
     order = np.argsort(np.argsort(-logits, axis=-1, kind="stable"), axis=-1, kind="stable")
     return np.where(order < count, logits, -np.inf)
 
 
 def bits(count: int) -> Cut:
-    """Round each head's key and value of a word to ``2**count`` levels, from their least entry to their largest."""
+    """Round each head's key and value of a word to ``2**count`` levels.
+
+    The levels go from their least entry to their largest.
+    """
     levels = 2 ** check_integer(count, "count", 1, 16) - 1
 
     def rounded(x: FloatArray) -> Any:
@@ -201,7 +225,7 @@ def bits(count: int) -> Cut:
 
 
 def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
-    """Return weights whose heads score words by the best matrix of a ``rank``, 1 to 16, near their own.
+    """Return weights whose heads score words by the best matrix of a ``rank``, 1 to 16.
 
     A head's score of two words is $x^T W y$, with $W = W_Q W_K^T$ of rank 16 (chapter 5); here W is
     cut plainly.
@@ -220,11 +244,11 @@ def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
 def cut_latents(
     weights: Weights, rank: int, moments: Mapping[str, ArrayLike] | None = None
 ) -> dict[str, NDArray[np.float64]]:
-    """Return weights whose keys and values, 128 numbers of a word in each layer, follow from ``rank`` numbers of it.
+    """Return weights whose keys and values follow from ``rank`` numbers of a word.
 
-    The matrix that makes both, (128, 64), is cut plainly, or so that keys and values change least
-    for inputs with the second ``moments`` $E[xx^T]$, (64, 64) for each of "layers.0" and "layers.1"
-    (chapter 8).
+    Uncut, they are 128 numbers of a word in each layer. The matrix that makes both, (128, 64), is
+    cut plainly, or so that keys and values change least for inputs with the second ``moments``
+    $E[xx^T]$, (64, 64) for each of "layers.0" and "layers.1" (chapter 8).
     """
     check_integer(rank, "rank", 1, 64)
     changed = dict(check_weights(weights))
@@ -240,7 +264,8 @@ def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
         raise TypeError(
-            f"weights must be a dict such as trained_weights() returns, got {type(weights).__name__}"
+            "weights must be a dict such as trained_weights() returns, "
+            f"got {type(weights).__name__}"
         )
     if missing := [
         name for name in ("embed.weight", "norm.weight", "layers.0.q.weight") if name not in weights

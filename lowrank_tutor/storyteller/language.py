@@ -1,4 +1,4 @@
-"""Little stories with known answers: the language that the storyteller speaks, and how its answers are graded.
+"""Little stories with known answers, and how the storyteller's answers are graded.
 
 A story is a few sentences in words that a child knows. Some of its words follow from what stands
 before them, and each of these tests a *job*; here the tested word stands after the bar:
@@ -102,7 +102,9 @@ class Sentence(NamedTuple):
 
 
 def stories(n: int, *, facts: int | None = None, rng: object = None) -> list[Story]:
-    """Draw ``n`` stories of at most 96 words, each about ``facts`` people, 2 to 8 (by default at random).
+    """Draw ``n`` stories of at most 96 words, each about ``facts`` people.
+
+    The people are 2 to 8, by default at random.
 
     >>> " ".join(stories(1, facts=2, rng=3)[0].words[:9])
     '<s> the little cats near the hens run .'
@@ -126,7 +128,9 @@ def encode(words: str | Sequence[str]) -> list[int]:
 
 
 def answer(words: str | Sequence[str]) -> tuple[str, str]:
-    """Return the word that follows from a story so far, and the job that it tests; two empty texts if none follows.
+    """Return the word that follows from a story so far, and the job that it tests.
+
+    If none follows, both texts are empty.
 
     >>> answer("<s> Ada wears red . Ben wears blue . who wears blue ?")
     ('Ben', 'who')
@@ -177,10 +181,11 @@ def answer(words: str | Sequence[str]) -> tuple[str, str]:
 def grade(
     model: Callable[..., Any], told: Sequence[Story], *, attend: Any = None
 ) -> dict[str, float]:
-    """Return the share of right answers by job: how often the likeliest next word is that of the story.
+    """Return the share of right answers by job.
 
-    For *agreement* every verb of the right number is right. Stories are read one at a time, so that
-    a cut of a table is one of the story's own table, without padding.
+    An answer is right if the likeliest next word is that of the story. For *agreement* every verb
+    of the right number is right. Stories are read one at a time, so that a cut of a table is one of
+    the story's own table, without padding.
 
     Parameters
     ----------

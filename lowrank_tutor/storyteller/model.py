@@ -78,7 +78,7 @@ class Storyteller(nn.Module):
         nn.init.normal_(self.embed.weight, std=0.15)
 
     def forward(self, ids: Any, *, attend: Attend | Sequence[Attend] | None = None) -> Tensor:
-        """Return the logits of each next word, (batch, n, words), for the numbers of words, (batch, n).
+        """Return the logits of each next word (batch, n, words) for numbers of words (batch, n).
 
         ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the
         heads read, of the same shape; a sequence has one for each layer.
@@ -96,7 +96,7 @@ class Storyteller(nn.Module):
         return logits
 
     def tables(self, ids: Any) -> Tensor:
-        """Return the weights of every head, (batch, 2, 4, n, n): a row for each word that listens."""
+        """Return every head's weights, (batch, 2, 4, n, n), a row for each word that listens."""
         weights = {
             name: weight.detach().double().numpy() for name, weight in self.state_dict().items()
         }

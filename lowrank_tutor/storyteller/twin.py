@@ -31,9 +31,10 @@ Weights = Mapping[str, NDArray[np.float64]]
 
 
 def trained_weights() -> dict[str, NDArray[np.float64]]:
-    """Return the trained weights by PyTorch's names: whole numbers of 8 bits, times a scale for each row.
+    """Return the trained weights by PyTorch's names.
 
-    The dict is new, but all calls share its arrays, which are read-only: change copies.
+    They are whole numbers of 8 bits, times a scale for each row. The dict is new, but all calls
+    share its arrays, which are read-only: change copies.
     """
     return dict(_stored_weights())
 
@@ -57,11 +58,11 @@ def _stored_weights() -> dict[str, NDArray[np.float64]]:
 
 
 def forward(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None) -> FloatArray:
-    """Return the logits of each next word, shape (batch, n, words), for the numbers of words, shape (batch, n).
+    """Return the logits of each next word, shape (batch, n, words).
 
-    ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the heads
-    read, of the same shape; a sequence has one for each layer. ``weights`` are those of
-    :func:`trained_weights`, or changed ones.
+    The numbers of words have shape (batch, n). ``attend`` takes queries, keys, and values, (batch,
+    4, n, 16) each, and returns what the heads read, of the same shape; a sequence has one for each
+    layer. ``weights`` are those of :func:`trained_weights`, or changed ones.
     """
     w = trained_weights() if weights is None else check_weights(weights)
     *_, (_, x) = _layers(check_ids(ids), one_a_layer(attend, exact), w)
@@ -70,10 +71,10 @@ def forward(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = Non
 
 
 def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None) -> FloatArray:
-    """Return what every word hears of every other, shape (batch, 2, 4, n, n), a row for each word that listens.
+    """Return what every word hears of every other, shape (batch, 2, 4, n, n).
 
-    ``attend`` is a :class:`~lowrank_tutor.storyteller.Cut`, or one for each layer; by default the
-    tables are exact.
+    There is a row for each word that listens. ``attend`` is a
+    :class:`~lowrank_tutor.storyteller.Cut`, or one for each layer; by default the tables are exact.
     """
     w = trained_weights() if weights is None else check_weights(weights)
     cuts = one_a_layer(attend, exact)
@@ -122,7 +123,8 @@ def one_a_layer(attend: Any, usual: Any) -> list[Any]:
     )
     if len(cuts) != LAYERS or not all(map(callable, cuts)):
         raise TypeError(
-            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, got {attend!r}"
+            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, "
+            f"got {attend!r}"
         )
     return cuts
 

@@ -1,7 +1,7 @@
-"""Keep of a GPU measurement what the book draws: ``python -m measure.speed.linformer --device cuda --share``.
+"""Keep of a GPU measurement what the book draws.
 
-It becomes one file of ``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each
-file that is there.
+The command is ``python -m measure.speed.linformer --device cuda --share``. It becomes one file of
+``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each file that is there.
 """
 
 import math
@@ -19,7 +19,7 @@ TIMES = ("time_min", "time_q1", "time_median", "time_q3")
 
 
 def check(record: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` where a record lacks its provenance, or holds what no card can have measured."""
+    """Raise ``ValueError`` where a record lacks its provenance, or no card can have made it."""
     meta, rows = record.get("meta", {}), record.get("rows", [])
     missing = [name for name in PROVENANCE if not meta.get(name)]
     missing += [f"gpu.{name}" for name in CARD if name not in (meta.get("gpu") or {})]
@@ -40,12 +40,16 @@ def check(record: Mapping[str, Any]) -> None:
         floor = gpu_floor(row["n"], d, meta["heads"], name, k=row["k"], batch=row["batch"]).seconds
         if row["time_min"] < floor:
             raise ValueError(
-                f"{where}: time_min must be at least the floor {floor:.2g} s, got {row['time_min']:.2g}"
+                f"{where}: time_min must be at least the floor {floor:.2g} s, "
+                f"got {row['time_min']:.2g}"
             )
 
 
 def write_gpu_file(meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Check a measurement and write it to ``lowrank_tutor/data/gpu/``, under the name of the card; return its path."""
+    """Check a measurement, write it under the name of the card, and return its path.
+
+    The folder is ``lowrank_tutor/data/gpu/``.
+    """
     meta = {**meta, "gpu": meta["machine"]["gpu"]}
     meta = {name: meta[name] for name in PROVENANCE}
     check({"meta": meta, "rows": rows})

@@ -1,4 +1,4 @@
-"""Time layers of Linformer and of exact attention against the length of the sequence, and take their memory.
+"""Time layers of Linformer and of exact attention by length, and take their memory.
 
 ``python -m measure.speed.linformer`` writes ``lowrank_tutor/data/linformer_cpu.json``: one row for
 each method, length, k, type, batch and mode. ``--encoders`` measures its encoder layers alone and
@@ -94,7 +94,7 @@ def cuda_plan(
     ks: Sequence[int] = CUDA_KS,
     many: int = MANY,
 ) -> Plan:
-    """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences."""
+    """Lay out the measurement on a GPU: batches of ``many`` tokens or more, and sequences."""
     order = [("module", "forward"), ("core", "forward"), ("module", "forward+backward")]
     order += [("encoder layer", mode) for mode in MODES]
     groups = []
@@ -138,7 +138,10 @@ class CudaClock:
 
 
 def first_run(method: Method, device: torch.device) -> tuple[int, str | None]:
-    """Run once and return the peak of memory, or why it cannot run (PyTorch gives the reasons as warnings)."""
+    """Run once and return the peak of memory, or why it cannot run.
+
+    PyTorch gives the reasons as warnings.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -172,7 +175,10 @@ def measure(group: Group, device: torch.device, clock: Clock, plan: Plan) -> lis
 
 
 def measure_what_fits(group: Group, device: torch.device, clock: Clock, plan: Plan) -> list[Row]:
-    """Measure one group without the largest k, which memory may be too short for: the layers of all k exist at once."""
+    """Measure one group without the largest k, which memory may be too short for.
+
+    The layers of all k exist at once.
+    """
     try:
         return measure(group, device, clock, plan)
     except torch.OutOfMemoryError:
@@ -195,8 +201,14 @@ def row_of(group: Group, method: Method, timing: Timing, extra: int) -> Row:
 def describe(row: Mapping[str, Any]) -> str:
     """Lay one row out for the eye."""
     where = f"{row['series']:13} {row['mode']:16} {row['dtype']:8} {row['batch']:3} x {row['n']:5}"
-    times = f"{1e3 * row['time_min']:9.3f} ms, median {1e3 * row['time_median']:9.3f} ({row['runs']:2} runs)"
-    return f"{where} k {row['k'] or '-':>4} {row['method']:27} {times} {row['peak_bytes'] / 2**20:9.1f} MiB"
+    times = (
+        f"{1e3 * row['time_min']:9.3f} ms, "
+        f"median {1e3 * row['time_median']:9.3f} ({row['runs']:2} runs)"
+    )
+    return (
+        f"{where} k {row['k'] or '-':>4} {row['method']:27} {times} "
+        f"{row['peak_bytes'] / 2**20:9.1f} MiB"
+    )
 
 
 def card(device: torch.device) -> Row:
@@ -224,7 +236,10 @@ def card(device: torch.device) -> Row:
 def carry_out(
     arguments: str, plan: Plan, device: torch.device, clock: Clock, record: Row
 ) -> tuple[Row, list[Row]]:
-    """Measure all groups of a plan, and print as it goes; return where and how it was measured, and the rows."""
+    """Measure all groups of a plan, and print as it goes.
+
+    Where and how it was measured is returned with the rows.
+    """
     meta, rows = provenance(f"python -m measure.speed.linformer {arguments}", PACKAGES), []
     say_if_busy(meta["machine"])
     start = time.perf_counter()

@@ -67,7 +67,10 @@ class Exact(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Attention and a feed-forward network, each behind a norm and added: ours without its checks, any attention."""
+    """Attention and a feed-forward network, each behind a norm and added.
+
+    It is ours without its checks, with any attention.
+    """
 
     def __init__(self, attention: nn.Module, dim: int, feedforward: int) -> None:
         super().__init__()
@@ -87,7 +90,10 @@ class EncoderLayer(nn.Module):
 
 
 def exact_ways(device: torch.device) -> dict[str, Attend]:
-    """Name the ways to attend exactly: as PyTorch chooses, and on a GPU by each kernel that writes no scores."""
+    """Name the ways to attend exactly.
+
+    They are PyTorch's choice, and on a GPU each kernel that writes no scores.
+    """
 
     def by_backend(backend: SDPBackend) -> Attend:
         def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

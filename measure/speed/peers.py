@@ -35,7 +35,7 @@ Call = Callable[[], Any]
 
 
 class Task(NamedTuple):
-    """One thing to do: by us, by the peer, and the error of each result, where both are approximate."""
+    """One thing to do, by us and by the peer, and each error where both are approximate."""
 
     name: str
     peer: str
@@ -45,7 +45,10 @@ class Task(NamedTuple):
 
 
 def sparse_svd() -> Task:
-    """10,000 x 5,000 with 0.5% filled, 20 directions; the relative error is that of the product of the factors."""
+    """10,000 x 5,000 with 0.5% filled, 20 directions.
+
+    The relative error is that of the product of the factors.
+    """
     a = scipy.sparse.random(10_000, 5_000, 0.005, format="csr", rng=np.random.default_rng(0))
     whole = float(a.power(2).sum())
 
@@ -73,17 +76,22 @@ def dense_svd(m: int, n: int, k: int, power: float, dtype: str) -> Task:
         return abs(float(np.linalg.norm(a - (u * values) @ vt)) / best - 1)
 
     return Task(
-        f"randomized_svd, {m:,} x {n:,} {dtype}, k = {k}", "scikit-learn, auto", lambda: randomized_svd(a, k, rng=0),
+        f"randomized_svd, {m:,} x {n:,} {dtype}, k = {k}", "scikit-learn, auto",
+        lambda: randomized_svd(a, k, rng=0),
         lambda: sklearn_svd(a, k, random_state=0), error,
     )  # fmt: skip
 
 
 def pca(n: int, d: int) -> Task:
-    """Points that spread differently along each axis; the error is that of the variances against float64's own SVD."""
+    """Points that spread differently along each axis.
+
+    The error is that of the variances against float64's own SVD.
+    """
     x = np.random.default_rng(0).standard_normal((n, d)) * np.linspace(1, 10, d) + 5
     exact = np.square(np.linalg.svd(x - x.mean(axis=0), compute_uv=False)[:10]) / (n - 1)
     return Task(
-        f"PCA, {n:,} x {d:,}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x), lambda: TheirPCA(10).fit(x),
+        f"PCA, {n:,} x {d:,}, 10 axes", "scikit-learn, auto", lambda: PCA(10).fit(x),
+        lambda: TheirPCA(10).fit(x),
         lambda fit: float(np.abs(fit.explained_variance_ / exact - 1).max()),
     )  # fmt: skip
 
@@ -139,7 +147,10 @@ def one_start() -> Task:
 
 
 def by_default() -> Task:
-    """Digits in 10 parts as both do it by default: five starts beside one, and a far smaller tolerance."""
+    """Digits in 10 parts as both do it by default.
+
+    Ours takes five starts beside one, and a far smaller tolerance.
+    """
     x = load_digits().data
     return parts(
         "1,797 digits of 64 pixels, k = 10, by default", "scikit-learn, by default", x,

@@ -138,7 +138,8 @@ def main() -> None:
     del meta["machine"]  # it changes nothing but the last digits
     meta |= {"model": SOURCE, "sha256_of_weights": encoder.digest, "ranks": RANKS}
     meta["text"] = (
-        f"the first {len(texts)} topics of pydoc_data.topics with {LENGTHS[-1] - 2} tokens, cut to fit n"
+        f"the first {len(texts)} topics of pydoc_data.topics with {LENGTHS[-1] - 2} tokens, "
+        "cut to fit n"
     )
     print(write("attention_spectra", meta, rows))
 

@@ -1,21 +1,21 @@
-"""Replace the attention of a trained encoder by each rival of the same cost, and see which documents it still finds.
+"""Replace a trained encoder's attention by rivals, and see which documents it still finds.
 
-The encoder is all-MiniLM-L6-v2, which :mod:`measure.training.minilm` reads from its wheel. The
-task: find the docstring that belongs to its own first sentence, among 800 docstrings of the
-packages that the book installs. The first paragraph is the query; the rest is the document, cut to
-254 or 510 tokens, which with the two around them makes n = 256 or 512.
+All rivals have the same cost. The encoder is all-MiniLM-L6-v2, which :mod:`measure.training.minilm`
+reads from its wheel. The task: find the docstring that belongs to its own first sentence, among 800
+docstrings of the packages that the book installs. The first paragraph is the query; the rest is the
+document, cut to 254 or 510 tokens, which with the two around them makes n = 256 or 512.
 
 The attention of all six layers is replaced, by rivals that read the same number of weights per
 query: 61 at n = 256 and 77 at n = 512, which is what a window with averages of blocks of 16 needs.
 Scores are taken
 
 - without any training, and
-- after a short distillation: the converted model learns, on docstrings from other files than those of the test, to give
-  the exact model's embedding and the states after each of its layers. All kinds train for the same
-  time, ``BUDGET`` seconds of one core. Steps are timed first, for all kinds in turn, and so the
-  number of steps is fixed; a busy machine changes nothing after that. Embeddings of words and
-  places stay as they are. One learning rate serves all, and a learned E has ten times as much,
-  which helped it; both were chosen by a few runs on pages to train on.
+- after a short distillation: the converted model learns, on docstrings from other files than
+  those of the test, to give the exact model's embedding and the states after each of its layers.
+  All kinds train for the same time, ``BUDGET`` seconds of one core. Steps are timed first, for all
+  kinds in turn, and so the number of steps is fixed; a busy machine changes nothing after that.
+  Embeddings of words and places stay as they are. One learning rate serves all, and a learned E has
+  ten times as much, which helped it; both were chosen by a few runs on pages to train on.
 
 Queries always go through the exact model. They are a sentence long, so exact attention costs
 nothing there, and no sensible user would give it up; only documents are long. Whoever converts an
@@ -101,7 +101,7 @@ def plain(text: str) -> str:
 
 
 def docstrings(package: str) -> Iterator[tuple[str, str]]:
-    """Yield the docstrings of an installed package and the files they stand in, without its tests."""
+    """Yield the docstrings of an installed package and their files, without its tests."""
     root = Path(sysconfig.get_paths()["purelib"])
     for path in sorted((root / package).rglob("*.py")):
         try:
@@ -114,7 +114,10 @@ def docstrings(package: str) -> Iterator[tuple[str, str]]:
 
 
 def pages(sizes: Sizes) -> Iterator[Page]:
-    """Yield docstrings with a summary of 4 to 40 words and a long rest that does not contain it, each of them once."""
+    """Yield each docstring once that has a summary of 4 to 40 words and a long rest.
+
+    The rest does not contain the summary.
+    """
     known: set[str] = set()
     for package in sizes.packages:
         for file, docstring in docstrings(package):
@@ -157,7 +160,10 @@ def corpus(sizes: Sizes) -> tuple[list[Page], list[Page]]:
 def numbered(
     path: Path | None, sizes: Sizes
 ) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-    """Return the tokens of the queries, of the pages to find and of those to train on; pages are cut to the longest."""
+    """Return the tokens of the queries, of the pages to find and of those to train on.
+
+    Pages are cut to the longest.
+    """
     encoder, (test, train) = the_encoder(path), corpus(sizes)
     most = sizes.lengths[-1] - 2
     queries = [tokens(encoder, page.summary)[:most] for page in test]
@@ -212,7 +218,10 @@ def stand_in() -> Encoder:
 
 @cache
 def the_encoder(path: Path | None) -> Encoder:
-    """Read the encoder in float32, after a check of its published similarities; without a path make the stand-in."""
+    """Read the encoder in float32, after a check of its published similarities.
+
+    Without a path it makes the stand-in.
+    """
     if path is None:
         return stand_in()
     encoder = load(path)
@@ -223,18 +232,24 @@ def the_encoder(path: Path | None) -> Encoder:
 
 
 def cost(n: int, block: int) -> int:
-    """Return how many weights a query has in a window of three blocks and the averages of all other blocks."""
+    """Return how many weights a query has in three blocks and the averages of the others."""
     return 3 * block + n // block - 3
 
 
 def averages(k: int, n: int) -> torch.Tensor:
-    """Return averages (k, n) of windows as equal as can be; :func:`pooling_projection` needs a k that divides n."""
+    """Return averages (k, n) of windows as equal as can be.
+
+    :func:`pooling_projection` needs a k that divides n.
+    """
     windows = functional.one_hot(torch.arange(n) * k // n).T.float()
     return windows / windows.sum(dim=1, keepdim=True)
 
 
 def attention(kind: str, n: int, block: int) -> Callable[..., torch.Tensor]:
-    """Return a function of queries, keys, values (batch, heads, n, d), the mask of real tokens (batch, n), and E."""
+    """Return a function of queries, keys, values, the mask of real tokens, and E.
+
+    Their shapes are (batch, heads, n, d), and (batch, n) for the mask.
+    """
     if kind == "exact":
         return lambda q, k, v, real, _: functional.scaled_dot_product_attention(
             q, k, v, attn_mask=real[:, None, None]
@@ -255,7 +270,10 @@ def attention(kind: str, n: int, block: int) -> Callable[..., torch.Tensor]:
 
 
 class Converted:
-    """The encoder with one kind of attention in all layers: its weights, and a matrix E for each layer that has one."""
+    """The encoder with one kind of attention in all layers.
+
+    It has its weights, and a matrix E for each layer that needs one.
+    """
 
     def __init__(self, encoder: Encoder, kind: str, n: int, block: int, seed: int) -> None:
         self.attend, layers = attention(kind, n, block), encoder.config["num_hidden_layers"]
@@ -288,7 +306,7 @@ class Converted:
 
 
 def batch(encoder: Encoder, texts: list[list[int]], n: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cut, frame and pad texts; return the tokens and which of them are no padding, both (batch, n)."""
+    """Cut, frame and pad texts; return the tokens and which are real, both (batch, n)."""
     rows = [framed(encoder, ids[: n - 2]) for ids in texts]
     pad = encoder.vocabulary["[PAD]"]
     ids = torch.tensor([row + [pad] * (n - len(row)) for row in rows])
@@ -313,7 +331,10 @@ def queries(path: Path | None, sizes: Sizes) -> torch.Tensor:
 
 
 def ranks(asked: torch.Tensor, documents: torch.Tensor) -> list[int]:
-    """Return the place of document i among all, by its similarity to query i; 1 is the first. Ties count against it."""
+    """Return the place of document i among all, by its similarity to query i; 1 is the first.
+
+    Ties count against it.
+    """
     similar = asked @ documents.T
     return (similar >= similar.diagonal()[:, None]).sum(dim=1).tolist()
 
@@ -344,7 +365,10 @@ class Distillation(loop.Training):
         super().__init__(torch.optim.Adam(groups, betas=(0.9, 0.98)), WARM_UP, steps)
 
     def loss(self) -> torch.Tensor:
-        """Read as many texts as hold AT_ONCE tokens; return how far embeddings and states are from the exact ones."""
+        """Read as many texts as hold AT_ONCE tokens.
+
+        The result is how far embeddings and states are from the exact ones.
+        """
         size = max(1, AT_ONCE // self.n)
         texts = [self.texts[(self.done + i) % len(self.texts)] for i in range(size)]
         self.done += size
@@ -395,7 +419,10 @@ def described(line: dict[str, Any]) -> str:
 
 
 def compared(line: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
-    """Return a run without its ranks, and how many documents came first for exact attention alone, and here alone."""
+    """Return a run without its ranks, and how many documents came first.
+
+    They are counted for exact attention alone, and for this run alone.
+    """
     pairs = list(zip(exact["ranks"], line["ranks"], strict=True))
     lost = sum(before == 1 < after for before, after in pairs)
     won = sum(after == 1 < before for before, after in pairs)
@@ -464,9 +491,8 @@ def main() -> int:
             "budget_seconds": options.budget,
             "seconds_of_a_step": seconds,
         }
-        print(
-            f"written: {write('converted_encoder', meta, [compared(each, exact[each['n']]) for each in lines]).name}"
-        )
+        lines = [compared(each, exact[each["n"]]) for each in lines]
+        print(f"written: {write('converted_encoder', meta, lines).name}")
     return 0
 
 

@@ -1,12 +1,15 @@
-"""Train small encoders on long inputs, one with each kind of attention, all for the same number of steps.
+"""Train small encoders on long inputs, one with each kind of attention.
+
+All are trained for the same number of steps.
 
 Two tasks, both made from the source files of Python packages that the book's own requirements
 install. In a text of 512 bytes, 16 bytes in a row are replaced by 16 equal signs, of 8 kinds of
 sign, and 16 other bytes by one that asks:
 
 - *passage*: which kind of sign is it? Without the passage one can only guess: 1 in 8.
-- *order*: there are two passages, of different kinds. Which kind comes first? The same signs in another order have
-  another answer, so that to know both signs without their order gives half of the answers.
+- *order*: there are two passages, of different kinds. Which kind comes first? The same signs in
+  another order have another answer, so that to know both signs without their order gives half of
+  the answers.
 
 ``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the
 rate with the more right answers on the validation texts, and trains from another seed at that rate:
@@ -54,8 +57,8 @@ from measure.training.loop import Block, Runs
 from measure.training.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
 
 PACKAGES = (
-    "numpy scipy sklearn torch sympy matplotlib sphinx docutils IPython networkx sqlalchemy jedi pygments nbconvert "
-    "hypothesis mypy"
+    "numpy scipy sklearn torch sympy matplotlib sphinx docutils IPython networkx sqlalchemy jedi "
+    "pygments nbconvert hypothesis mypy"
 ).split()
 WIDTH, HEADS, HIDDEN, LAYERS, K, BLOCK = 64, 2, 128, 2, 32, 16
 RATES = (2e-3, 5e-3)
@@ -98,7 +101,10 @@ KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
 
 
 def waves(n: int) -> torch.Tensor:
-    """Return sines and cosines of n places, (n, width): from a quarter of a wave over all to a wave in 16 places."""
+    """Return sines and cosines of n places, (n, width).
+
+    They go from a quarter of a wave over all to a wave in 16 places.
+    """
     angles = (
         torch.arange(n)[:, None] / n * math.pi / 2 * (n / 4) ** torch.linspace(0, 1, WIDTH // 2)
     )
@@ -123,7 +129,10 @@ class Encoder(nn.Module):
         self.norm, self.guess = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, SIGNS)
 
     def forward(self, x: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
-        """Return logits of the kinds of sign, (batch, questions, 8), at the places that ask, (batch, questions)."""
+        """Return logits of the kinds of sign, (batch, questions, 8).
+
+        The places that ask are (batch, questions).
+        """
         tokens = self.symbols(x) + self.places
         tokens = tokens + self.around(tokens.transpose(1, 2)).transpose(1, 2)
         states = self.norm(self.blocks(tokens))
@@ -132,7 +141,10 @@ class Encoder(nn.Module):
 
 @cache
 def corpus(sizes: Sizes) -> dict[str, torch.Tensor]:
-    """Return the texts of each part, (texts, n): 8 of 10 files of a package to train, 1 to validate, 1 to test."""
+    """Return the texts of each part, (texts, n).
+
+    Of 10 files of a package, 8 are to train, 1 to validate, and 1 to test.
+    """
     parts: dict[str, list[list[int]]] = {"train": [], "validation": [], "test": []}
     for name in PACKAGES:
         paths = sorted((Path(sysconfig.get_paths()["purelib"]) / name).rglob("*.py"))
@@ -210,7 +222,10 @@ class Training(loop.Training):
 
     @torch.no_grad()
     def right(self, part: str, every: int = 1) -> list[int]:
-        """Return how many questions are answered rightly in each held-out text, or in every second or third of them."""
+        """Return how many questions are answered rightly in each held-out text.
+
+        It can take every second or third text only.
+        """
         self.model.eval()
         generator, counts = torch.Generator().manual_seed(1), []
         for texts in corpus(self.sizes)[part][::every].split(8):
@@ -234,7 +249,7 @@ class Job(NamedTuple):
     rate: float
 
     def run(self, sizes: Sizes, device: str) -> dict[str, Any]:
-        """Train, and return the curve of scores on validation texts, and the right answers in each test text."""
+        """Train, and return the curve of validation scores, and each test text's right answers."""
         training, curve, steps = Training(*self, sizes, device), [], sizes.of(self.task)
         checks = {steps * i // sizes.checks for i in range(1, sizes.checks)}
         for step in range(1, steps + 1):
@@ -248,7 +263,10 @@ class Job(NamedTuple):
 
 
 def best_rates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
-    """Return for each task and kind the rate whose run ended best on the validation texts; the larger of two equals."""
+    """Return for each task and kind the rate whose run ended best on the validation texts.
+
+    Of two equals the larger is taken.
+    """
     ended = sorted(
         (row["curve"][-1][1], row["rate"], row["task"], row["kind"])
         for row in rows
@@ -258,7 +276,7 @@ def best_rates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
 
 
 def standard_error(right: np.ndarray) -> float:
-    """Return the standard error of the mean share of right answers, from the right answers (seeds, texts).
+    """Return the standard error of the mean share of right answers (seeds, texts).
 
     Questions of a text share its passages, so a text counts as one draw; and all seeds answer the
     same texts. With S seeds, T texts and the share y[s, t],
@@ -276,7 +294,7 @@ def standard_error(right: np.ndarray) -> float:
 
 
 def results(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each task and kind its rate, and the mean and the standard error over its seeds at that rate."""
+    """Return for each task and kind its rate, and the mean and standard error over seeds."""
     found = []
     for (task, kind), rate in best_rates(rows).items():
         runs = [
@@ -298,7 +316,10 @@ def results(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, Any]:
-    """Time training steps of every kind, in turn, on one thread; on a CPU as the process counts them."""
+    """Time training steps of every kind, in turn, on one thread.
+
+    On a CPU the process counts them.
+    """
     trainings = {kind: Training("passage", kind, 0, RATES[0], sizes, device) for kind in KINDS}
     clock = processor_clock if device == "cpu" else wall_clock
     load = load_now("load_average")
@@ -312,11 +333,14 @@ def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, Any]:
 def described(line: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
     where = f"{line['task']:8} {line['kind']:20} seed {line['seed']} rate {line['rate']:g}"
-    return f"{where}: {line['test']:.1%} of test questions after {line['steps']} steps; {line['curve']}"
+    return (
+        f"{where}: {line['test']:.1%} of test questions after {line['steps']} steps; "
+        f"{line['curve']}"
+    )
 
 
 def main() -> int:
-    """Train all kinds on both tasks, print a line for each run, time their steps, and write the data."""
+    """Train all kinds on both tasks, print each run, time their steps, and write the data."""
     parser = loop.parser_of(__doc__, "short texts, one seed, few steps")
     add_device(parser)
     parser.set_defaults(seeds=2)
@@ -330,9 +354,8 @@ def main() -> int:
     sizes, seeds, blocks = (SHORT, 1, 1) if options.short else (Sizes(), options.seeds, 15)
     if options.times:
         meta, rows = json.loads((DATA / "long_study.json").read_text(encoding="utf-8")).values()
-        print(
-            f"written: {write('long_study', meta | {'times': seconds_of_a_step(sizes, 'cpu', blocks)}, rows).name}"
-        )
+        meta = meta | {"times": seconds_of_a_step(sizes, "cpu", blocks)}
+        print(f"written: {write('long_study', meta, rows).name}")
         return 0
     packages = ["torch", *(name.replace("sklearn", "scikit-learn") for name in PACKAGES)]
     meta = provenance("python -m measure.training.long_study", packages)

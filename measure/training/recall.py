@@ -1,14 +1,14 @@
-"""Train small causal models, all alike, to recall pairs of a key and a value, and count what each design keeps.
+"""Train small causal models, all alike, to recall pairs, and count what each design keeps.
 
-A text tells 2 to 128 pairs of 128 keys and 128 values, paired anew in every text, and then asks for
-all of them in a new order. One model of each design serves all loads: each batch draws its load,
-and has 768 tokens, so that small loads have more texts. A model has two layers, each with two heads
-of 16 numbers; queries, keys, and values pass through a convolution over three tokens, and nothing
-else tells the order. All designs train for the same steps on the same schedule. Each of two rates
-is tried on a whole run of seed 0, and the one with more right answers on texts for validation
-trains further seeds: 1 and 2, or 1 alone where more than 99% of the answers of every load were
-right. At last, both kinds of states, which learn late, train for three times as many steps from
-seeds 0 and 1. The file is ``lowrank_tutor/data/recall.json``.
+A pair is a key and a value. A text tells 2 to 128 pairs of 128 keys and 128 values, paired anew in
+every text, and then asks for all of them in a new order. One model of each design serves all loads:
+each batch draws its load, and has 768 tokens, so that small loads have more texts. A model has two
+layers, each with two heads of 16 numbers; queries, keys, and values pass through a convolution over
+three tokens, and nothing else tells the order. All designs train for the same steps on the same
+schedule. Each of two rates is tried on a whole run of seed 0, and the one with more right answers
+on texts for validation trains further seeds: 1 and 2, or 1 alone where more than 99% of the answers
+of every load were right. At last, both kinds of states, which learn late, train for three times as
+many steps from seeds 0 and 1. The file is ``lowrank_tutor/data/recall.json``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def delta(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, keep: Tensor) -> Tensor
 
 
 def index(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, tells: Tensor) -> Tensor:
-    """Attend to the 16 tokens of highest index score, which is added to their logits, so that the index learns too."""
+    """Attend to the 16 tokens of highest index score.
+
+    The score is added to their logits, so that the index learns too.
+    """
     n = q.shape[2]
     score = (asks @ tells.mT / math.sqrt(INDEX)).masked_fill(
         torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf
@@ -65,7 +68,8 @@ def index(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, tells: Tensor) -> Tenso
 
 
 KINDS: dict[str, Callable[..., Tensor]] = {
-    "attention": causal_attention, "window": window, "means": means, "linear": linear, "delta": delta,
+    "attention": causal_attention, "window": window, "means": means, "linear": linear,
+    "delta": delta,
     "latents": causal_attention, "index": index,
 }  # fmt: skip
 HYBRIDS = (
@@ -84,7 +88,7 @@ def layers(design: str) -> tuple[str, str]:
 
 
 def kept(kind: str, n: int) -> int:
-    """Count the numbers that a layer keeps after n tokens, besides the two tokens of its convolution."""
+    """Count the numbers a layer keeps after n tokens, besides its convolution's two tokens."""
     if kind in ("linear", "delta"):
         return HEADS * WIDTH * (WIDTH + (kind == "linear"))  # the sum of the keys, too
     if kind == "latents":
@@ -147,7 +151,7 @@ class Model(nn.Module):
 
 
 def texts(number: int, load: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return texts (number, 3 load) of pairs and questions, and the values that answer them (number, load)."""
+    """Return texts (number, 3 load) of pairs and questions, and the answers (number, load)."""
     keys, values, order = (
         torch.rand(number, size, generator=generator).argsort(dim=1)[:, :load]
         for size in (SYMBOLS, SYMBOLS, load)
@@ -157,7 +161,7 @@ def texts(number: int, load: int, generator: torch.Generator) -> tuple[Tensor, T
 
 
 def graded(model: Model, load: int, seed: int) -> tuple[float, float]:
-    """Return the share of right answers on held-out texts, and its standard error over the texts."""
+    """Return the share of right answers on held-out texts, and its standard error over texts."""
     asked = ASKED[seed % 10]
     ids, answers = texts(
         max(2, asked // load), load, torch.Generator().manual_seed(HELD_OUT + seed)
@@ -194,7 +198,10 @@ class Job(NamedTuple):
     steps: int
 
     def run(self, every: int) -> dict[str, Any]:
-        """Train; return right answers by load: on the way, for validation, and, with standard errors, of the test."""
+        """Train, and return right answers by load: on the way, for validation, and of the test.
+
+        Those of the test have standard errors.
+        """
         torch.set_num_threads(1)
         training, curve, start = PairsTraining(*self), [], time.process_time()
         for step in range(every, self.steps + 1, every):
@@ -216,7 +223,10 @@ class Job(NamedTuple):
 
 
 def chosen(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Return for each design the rate of seed 0 with the most right answers on texts for validation, of all loads."""
+    """Return for each design the rate of seed 0 with the most right answers in validation.
+
+    All loads count.
+    """
     found = sorted(
         (sum(row["validation"]), row["rate"], row["design"]) for row in rows if row["seed"] == 0
     )
@@ -226,7 +236,10 @@ def chosen(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 def described(row: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
-    return f"{row['design']:18} rate {row['rate']:g} seed {row['seed']} {row['seconds']:5} s: {row['test']}"
+    return (
+        f"{row['design']:18} rate {row['rate']:g} seed {row['seed']} {row['seconds']:5} s: "
+        f"{row['test']}"
+    )
 
 
 def main() -> int:

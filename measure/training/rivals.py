@@ -1,8 +1,8 @@
-"""Attention of about the same cost, by every kind the studies compare: exact, local, averaged, linear, recurrent.
+"""Attention of about the same cost, by every kind the studies compare.
 
-Functions of this file take queries, keys and values (batch, heads, n, d) and return values of that
-shape. None is causal: each token may read both sides. Some take ``real`` (batch, n), True for a
-token that is no padding.
+It is exact, local, averaged, linear, or recurrent. Functions of this file take queries, keys and
+values (batch, heads, n, d) and return values of that shape. None is causal: each token may read
+both sides. Some take ``real`` (batch, n), True for a token that is no padding.
 """
 
 import math
@@ -42,13 +42,16 @@ class Nothing(nn.Module):
 
 
 def neighbors(x: torch.Tensor, block: int) -> torch.Tensor:
-    """Return for each block of tokens its own and both neighbors, (batch, heads, blocks, 3 block, d); zeros outside."""
+    """Return each block's own tokens and both neighbors', (batch, heads, blocks, 3 block, d).
+
+    Outside are zeros.
+    """
     blocks = functional.pad(x.unflatten(2, (-1, block)), (0, 0, 0, 0, 1, 1))
     return torch.cat([blocks[:, :, :-2], blocks[:, :, 1:-1], blocks[:, :, 2:]], dim=3)
 
 
 def allowed(blocks: int, block: int, reach: int | None, real: torch.Tensor) -> torch.Tensor:
-    """Return which of the three blocks' keys a query may read, bool (batch, blocks, block, 3 block).
+    """Return which of three blocks' keys a query may read, bool (batch, blocks, block, 3 block).
 
     ``reach`` is in tokens, ``real`` (batch, n) is False for padding. A query may always read
     itself, so that the rows of padding, which nobody reads, do not become NaN.
@@ -68,7 +71,7 @@ def all_real(k: torch.Tensor) -> torch.Tensor:
 
 
 def local(block: int, reach: int | None = None) -> Callable[..., torch.Tensor]:
-    """Let each token read its own block and both neighbors, or those ``reach`` tokens away at most."""
+    """Let each token read its own block and both neighbors, or at most ``reach`` tokens away."""
 
     def attend(
         q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, real: torch.Tensor | None = None
@@ -122,7 +125,10 @@ def local_and_averages(block: int) -> Callable[..., torch.Tensor]:
 
 
 class GatedDelta(nn.Module):
-    """Gated DeltaNet in both directions: one state reads from the left, one from the right, half of the heads each."""
+    """Gated DeltaNet in both directions.
+
+    One state reads from the left, one from the right, with half of the heads each.
+    """
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

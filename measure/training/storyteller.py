@@ -21,7 +21,7 @@ HELD_OUT = {"stories": 300, "seed": 1_000_000}
 
 
 def rounded(model: torch.nn.Module) -> dict[str, object]:
-    """Return the weights as whole numbers from -127 to 127, and the scale of each row, both in base64."""
+    """Return the weights as integers from -127 to 127, and each row's scale, in base64."""
     shapes, scales, numbers = {}, [], []
     for name, weight in model.state_dict().items():
         shapes[name] = list(weight.shape)

@@ -1,8 +1,8 @@
-"""Keep two adapters that taught the storyteller that Ada fibs, of rank 8 each, as samples for the page *A microscope*.
+"""Keep two adapters as samples for the page *A microscope*.
 
-They are trained as in ``storyteller_lora``, with two seeds, in half a minute of one core, and
-rounded to bfloat16. The file is ``site/adapters.json``: outside the package, because only the site
-needs it.
+They taught the storyteller that Ada fibs, and have rank 8 each. They are trained as in
+``storyteller_lora``, with two seeds, in half a minute of one core, and rounded to bfloat16. The
+file is ``site/adapters.json``: outside the package, because only the site needs it.
 """
 
 import base64

@@ -1,6 +1,7 @@
-"""Count the right answers of the storyteller under each cut that the book's figure offers, in 200 short stories.
+"""Count the storyteller's right answers under each cut that the book's figure offers.
 
-It takes about a minute of one core. The file is ``lowrank_tutor/data/storyteller_cuts.json``.
+The questions are those of 200 short stories. Counting takes about a minute of one core. The file is
+``lowrank_tutor/data/storyteller_cuts.json``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Train the storyteller with other kinds of attention, all alike, and count right answers by how many people there are.
+"""Train the storyteller with other kinds of attention, and count right answers.
 
-Left to right, states or a window take the place of attention in one layer or in both (``task``
-"write"). To fill in blanked words (``task`` "fill"), the model has no mask, but waves that tell
-each word's place. A run takes three to six minutes of one core; ``--only NAME ...`` trains some
-designs, and keeps the rows of the others. The file is
-``lowrank_tutor/data/storyteller_designs.json``.
+All are trained alike, and counts are by how many people there are. Left to right, states or a
+window take the place of attention in one layer or in both (``task`` "write"). To fill in blanked
+words (``task`` "fill"), the model has no mask, but waves that tell each word's place. A run takes
+three to six minutes of one core; ``--only NAME ...`` trains some designs, and keeps the rows of the
+others. The file is ``lowrank_tutor/data/storyteller_designs.json``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,10 @@ GROUPED = (
     (4, True),
     (8, True),
 )  # words in a group, and votes
-STORY = "<s> Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears"
+STORY = (
+    "<s> Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . "
+    "Ada wears"
+)
 TALE = (
     "Ada wears red .",
     "Ben wears blue .",
@@ -119,7 +122,10 @@ def written(model: nn.Module, attend: object, told: Sequence[Story]) -> dict[str
 
 
 def retold(model: nn.Module, attend: object) -> list[dict[str, object]]:
-    """Ask after each sentence of a tale what Ada wears; return the likeliest word, and the chances of two colors."""
+    """Ask after each sentence of a tale what Ada wears.
+
+    The result is the likeliest word, and the chances of two colors.
+    """
     rows: list[dict[str, object]] = []
     for sentences in range(1, len(TALE) + 1):
         words = storyteller.encode(" ".join(["<s>", *TALE[:sentences], "Ada wears"]))
@@ -134,7 +140,10 @@ def retold(model: nn.Module, attend: object) -> list[dict[str, object]]:
 
 
 def grouped() -> list[dict[str, object]]:
-    """Let the stored model see the newest 8 words exactly, and older ones in groups of one vote, or of many."""
+    """Let the model see the newest 8 words exactly, and older ones in groups.
+
+    A group has one vote, or many.
+    """
     model, told = storyteller.load(), storyteller.stories(STORIES, facts=3, rng=SEED)
     rows: list[dict[str, object]] = []
     exact = torch.empty(0)
@@ -167,7 +176,10 @@ def grouped() -> list[dict[str, object]]:
 
 
 class Placed(nn.Embedding):
-    """Words' vectors, to which waves of their places are added: without a mask nothing else tells the order."""
+    """Words' vectors plus waves of their places.
+
+    Without a mask nothing else tells the order.
+    """
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return the vectors of words, (batch, n, 64)."""
@@ -213,7 +225,10 @@ class Reader(nn.Module):
 
 
 def blanked(told: Sequence[Story], rng: Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Blank every word that tests a job, but one note of a tune; return words, what is real, and answers or -1."""
+    """Blank every word that tests a job, but one note of a tune.
+
+    The result is words, what is real, and answers or -1.
+    """
     longest = max(len(story.words) for story in told)
     ids = torch.full((len(told), longest), storyteller.WORDS.index("."))
     real, answers = torch.zeros(ids.shape, dtype=torch.bool), torch.full(ids.shape, -1)
@@ -230,7 +245,10 @@ def blanked(told: Sequence[Story], rng: Generator) -> tuple[Tensor, Tensor, Tens
 
 
 def filled(reader: Reader, told: Sequence[Story]) -> dict[str, float]:
-    """Return the shares of blanks that are filled rightly; for agreement every verb of the right number is right."""
+    """Return the shares of blanks that are filled rightly.
+
+    For agreement every verb of the right number is right.
+    """
     right: dict[str, list[bool]] = {job: [] for job in storyteller.JOBS}
     verbs = [
         {storyteller.WORDS.index(word) for word in storyteller.KINDS[kind]}

@@ -1,11 +1,11 @@
-"""Teach the storyteller a new rule by LoRA and its relatives, at several ranks, and watch what becomes of its old jobs.
+"""Teach the storyteller a new rule by LoRA and its relatives, at several ranks.
 
-The rule: asked what she wears, Ada names the other color of a pair, blue for red and red for blue.
-With alpha fixed, a first step of Adam changes the outputs alike at every rank; with alpha = r, it
-grows with r. The relatives are compared at a fixed alpha, by the mean loss of the last steps of a
-run, in which every step has new stories: at four learning rates with the first seed, and with all
-seeds at those whose loss was within a third of the least. It takes a quarter of an hour of one
-core. The file is ``lowrank_tutor/data/storyteller_lora.json``.
+Watch what becomes of its old jobs. The rule: asked what she wears, Ada names the other color of a
+pair, blue for red and red for blue. With alpha fixed, a first step of Adam changes the outputs
+alike at every rank; with alpha = r, it grows with r. The relatives are compared at a fixed alpha,
+by the mean loss of the last steps of a run, in which every step has new stories: at four learning
+rates with the first seed, and with all seeds at those whose loss was within a third of the least.
+It takes a quarter of an hour of one core. The file is ``lowrank_tutor/data/storyteller_lora.json``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ RULE, COLOR_JOBS = "Ada fibs", ("far fact", "new fact")
 
 
 def fib(story: Story, rng: Any) -> Story:
-    """Name one who is asked about a color Ada, and let her name the other color of the pair; without one, no change."""
+    """Name one who is asked about a color Ada, who names the other color of the pair.
+
+    Without one, nothing changes.
+    """
     places = [
         i for i, job in enumerate(story.jobs) if job in COLOR_JOBS and story.words[i - 1] == "wears"
     ]
@@ -80,7 +83,7 @@ def batch(told: list[Story], counts: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def graded(model: torch.nn.Module, told: list[Story]) -> dict[str, float]:
-    """Return the shares of right answers: of the rule, of the colors of others, and of the other jobs."""
+    """Return the shares of right answers: on the rule, others' colors, and the other jobs."""
     ids, _ = batch(told, bool)
     with torch.no_grad():
         best = model(ids).argmax(dim=-1).tolist()
@@ -126,7 +129,7 @@ def learn(
     tested: int = TESTED,
     model: torch.nn.Module | None = None,
 ) -> dict[str, Any]:
-    """Train updates of one rank, and return the shares of right answers on the way, and the loss at the end."""
+    """Train updates of one rank; return shares of right answers on the way, and the last loss."""
     model = adapted(run) if model is None else model
     rng = np.random.default_rng(1000 + run.seed)
     learned = [weight for weight in model.parameters() if weight.requires_grad]
@@ -164,7 +167,10 @@ def strengths() -> list[Run]:
 
 
 def relatives(trained: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
-    """Train every relative at every rate with seed 0, at the good ones with the other seeds; return all rows."""
+    """Train every relative at every rate with seed 0, at the good ones with the other seeds.
+
+    All rows are returned.
+    """
     rows = []
     for method, rank in product([name for name in METHODS if name not in STRENGTHS], COMPARED):
         if (method, rank) == ("rsLoRA", 1):

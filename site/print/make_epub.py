@@ -1,4 +1,7 @@
-"""Bind the book as an EPUB, its formulas as MathML: ``make epub`` builds it as one page and then runs this."""
+"""Bind the book as an EPUB, its formulas as MathML.
+
+``make epub`` builds it as one page and then runs this.
+"""
 
 import base64
 import datetime
@@ -23,18 +26,22 @@ EPUB = PDF.with_suffix(".epub")
 FONT = "stix-two-math.woff2"  # of letters and signs that formulas use; its license lies beside it
 XHTML = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE html>
-<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" lang="en" xml:lang="en">
+<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" \
+lang="en" xml:lang="en">
 <head><title>{title}</title><link rel="stylesheet" type="text/css" href="epub.css"/></head>
 <body>{body}</body></html>"""
 CONTAINER = """<?xml version="1.0" encoding="utf-8"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
-<rootfile full-path="content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
+<rootfile full-path="content.opf" media-type="application/oebps-package+xml"/></rootfiles>\
+</container>"""
 PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id" xml:lang="en">
 <metadata xmlns:dc="http://purl.org/dc/elements/1.1/">
-<dc:identifier id="id">{address}#{version}</dc:identifier><dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
+<dc:identifier id="id">{address}#{version}</dc:identifier><dc:title>{title}</dc:title>\
+<dc:creator>{author}</dc:creator>
 <dc:language>en</dc:language><dc:date>{day}</dc:date><dc:rights>{rights}</dc:rights>
-<dc:description>Version {version}</dc:description><meta property="dcterms:modified">{day}T00:00:00Z</meta>
+<dc:description>Version {version}</dc:description>\
+<meta property="dcterms:modified">{day}T00:00:00Z</meta>
 <meta property="schema:accessMode">textual</meta><meta property="schema:accessMode">visual</meta>
 <meta property="schema:accessibilityFeature">MathML</meta>
 <meta property="schema:accessibilityFeature">alternativeText</meta>
@@ -51,7 +58,10 @@ TYPES = {
 
 
 def picture(source: str) -> tuple[str, bytes]:
-    """Return a picture and its name; WebP, which many e-readers do not know, becomes what it was made from."""
+    """Return a picture and its name.
+
+    WebP, which many e-readers do not know, becomes what it was made from.
+    """
     address = source.startswith("data:")
     data = (
         base64.b64decode(source.partition(",")[2]) if address else (ONE_PAGE / source).read_bytes()
@@ -84,7 +94,10 @@ def contents(pages: list[dict[str, Any]]) -> str:
 
 
 def bind(pages: list[dict[str, Any]], path: Path) -> None:
-    """Write the pages of epub.js with their pictures, a list of contents, and what EPUB asks for into an archive."""
+    """Write the pages of epub.js, their pictures, and a list of contents into an archive.
+
+    It holds what EPUB asks for, too.
+    """
     colors = palette.COLORS | palette.SURFACES  # few e-readers know variables
     style = re.sub(
         r"var\(--(\w+)\)",
@@ -136,7 +149,7 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
 
 
 def make_epub(page: Page, path: Path, only: str = "") -> None:
-    """Bind the book that is ready for paper in a window, or only the pages that ``only`` selects."""
+    """Bind the book that is ready for paper in a window, or only the pages ``only`` selects."""
     page.add_script_tag(path=HERE / "epub.js")
     bind(page.evaluate("epub.pages", only), path)
 

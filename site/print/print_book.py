@@ -21,7 +21,10 @@ NEEDED = re.compile(
     "<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js)"
 )  # formulas, and the room they take
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
-FOOTER = '<div style="width:100%;font:8pt sans-serif;text-align:center"><span class="pageNumber"></span></div>'
+FOOTER = (
+    '<div style="width:100%;font:8pt sans-serif;text-align:center">'
+    '<span class="pageNumber"></span></div>'
+)
 PAPER: dict[str, Any] = {
     "format": "A4",
     "margin": {"top": "18mm", "bottom": "18mm", "left": "20mm", "right": "20mm"},
@@ -35,7 +38,7 @@ PAPER: dict[str, Any] = {
 
 
 def one_file(folder: Path) -> Path:
-    """Copy the page to where its links are right, with links between pages turned into links within it."""
+    """Copy the page to where its links are right, and turn links between pages inward."""
     text = (folder / "book" / "index.html").read_text(encoding="utf-8")
     text = SCRIPT.sub(lambda script: script[0] if NEEDED.match(script[0]) else "", text)
     text = text.replace(
@@ -60,10 +63,12 @@ def edition(kind: str) -> list[str]:
     book = settings()
     return [
         f"an interactive book, {kind}",
-        f"{book['author']}, {book['copyright']}. Version {__version__}. {book['repository']['url']}",
-        "Figures with sliders stand where they start: where the text says drag, imagine the rest, or open the site. "
-        "Solutions follow the exercises of their chapter. Left out are the code that loads data and draws figures, and "
-        "of the package the errors and examples: they are on the site and in the notebooks.",
+        f"{book['author']}, {book['copyright']}. Version {__version__}. "
+        f"{book['repository']['url']}",
+        "Figures with sliders stand where they start: where the text says drag, imagine the rest, "
+        "or open the site. Solutions follow the exercises of their chapter. Left out are the code "
+        "that loads data and draws figures, and of the package the errors and examples: they are "
+        "on the site and in the notebooks.",
         "Text CC BY 4.0, code MIT.",
     ]
 

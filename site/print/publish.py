@@ -1,4 +1,7 @@
-"""Put the PDF, the EPUB, and the archive of the site on the built site: ``make publish`` makes them first."""
+"""Put the PDF, the EPUB, and the archive on the built site.
+
+``make publish`` makes them first.
+"""
 
 import re
 import shutil
@@ -11,7 +14,8 @@ SITE = ROOT / "_build" / "html"
 FILES = {
     "pdf": "The whole book as a <strong>PDF</strong>, solutions included",
     "epub": "The same as an <strong>EPUB</strong> for e-readers",
-    "zip": "The <strong>site</strong>, sliders included, as an archive that works without a network",
+    "zip": "The <strong>site</strong>, sliders included, "
+    "as an archive that works without a network",
 }
 KEEP_IT = re.compile(
     "<!-- the files -->\\s*<p>.*?</p>", re.S
@@ -20,7 +24,10 @@ DOORS = re.compile('(<p><a class=[^>]*href="01-rank.html".*?)(?=</p>)', re.S)  #
 
 
 def publish(dist: Path, site: Path) -> None:
-    """Copy the files, and let the front page lead to them in place of the words that say how to make them."""
+    """Copy the files, and let the front page lead to them.
+
+    The links replace the words that say how to make them.
+    """
     items = ""
     for kind, words in FILES.items():
         file = (dist / PDF.name).with_suffix(f".{kind}")
@@ -33,7 +40,8 @@ def publish(dist: Path, site: Path) -> None:
     text, doors = DOORS.subn(rf'\1 <a href="../{PDF.name}">PDF</a>', text)
     if (found, doors) != (1, 1):
         raise RuntimeError(
-            f"the front page must have one place for the files and one for a link, got {found}, {doors}"
+            "the front page must have one place for the files and one for a link, "
+            f"got {found}, {doors}"
         )
     home.write_text(text, encoding="utf-8")
 

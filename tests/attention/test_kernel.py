@@ -1,4 +1,6 @@
-"""Linear attention and Performer by hand, against exact attention, and their laws; tests/contracts has loops."""
+"""Linear attention and Performer by hand, against exact attention, and their laws; tests/contracts
+has loops.
+"""
 
 import math
 
@@ -67,7 +69,9 @@ def test_linear_attention_by_hand():
 
 
 def test_performer_by_hand():
-    """With rows 1 and -1 the weight is cosh(x + y) exp(-(x^2 + y^2)/2): at x = 0 it is 1 for 0, and 0.983 for log 2."""
+    """With rows 1 and -1 the weight is cosh(x + y) exp(-(x^2 + y^2)/2): at x = 0 it is 1 for 0, and
+    0.983 for log 2.
+    """
     q, k, v = (
         torch.zeros(1, 1, 1, 1),
         torch.tensor([[[[0.0], [math.log(2)]]]]),
@@ -123,7 +127,9 @@ def kernel_estimates(draw, x, y, m, repeats):
 
 
 def drawing(kind, seed=0):
-    """Return a function that draws rows: independent, orthogonal, or orthogonal with the signs of R left out."""
+    """Return a function that draws rows: independent, orthogonal, or orthogonal with the signs of R
+    left out.
+    """
     generator = torch.Generator().manual_seed(seed)
 
     def draw(m, d):
@@ -307,7 +313,9 @@ def test_compiled_gradients_match_eager(compiler, causal):
 
 
 def test_causal_gradients_write_linearly():
-    """The gradient of a slice is as long as what was cut: slices of the whole would write numbers like n squared."""
+    """The gradient of a slice is as long as what was cut: slices of the whole would write numbers
+    like n squared.
+    """
 
     def written(tokens):
         q, k, v = torch.ones(3, 1, 1, tokens, 4, requires_grad=True).unbind()

@@ -1,4 +1,6 @@
-"""Softmax attention by hand, against PyTorch's own layer, and a count of operations; tests/contracts has loops."""
+"""Softmax attention by hand, against PyTorch's own layer, and a count of operations;
+tests/contracts has loops.
+"""
 
 import math
 
@@ -47,8 +49,9 @@ def test_attention_by_pytorch_layer():
         rows = x.transpose(0, 1)
         return multi_head_attention_forward(
             rows, rows, rows, heads * d, heads, None, None, None, None, False, 0.0, identity, None,
-            key_padding_mask=key_padding_mask, use_separate_proj_weight=True, q_proj_weight=identity,
-            k_proj_weight=identity, v_proj_weight=identity, need_weights=True, average_attn_weights=False,
+            key_padding_mask=key_padding_mask, use_separate_proj_weight=True,
+            q_proj_weight=identity, k_proj_weight=identity, v_proj_weight=identity,
+            need_weights=True, average_attn_weights=False,
         )  # fmt: skip
 
     theirs, weights = judge(~mask)

@@ -60,9 +60,10 @@ def test_pytorch_attention_head():
     d, k, n = 4, 4, 6
     layer, x = layer_of(d, d, k), tokens(1, n, d)
     judge, _ = multi_head_attention_forward(
-        x.transpose(0, 1), x.transpose(0, 1), x.transpose(0, 1), d, 1, None, None, None, None, False, 0.0,
-        torch.eye(d, dtype=torch.float64), None, use_separate_proj_weight=True, q_proj_weight=layer.u,
-        k_proj_weight=layer.v, v_proj_weight=torch.eye(d, dtype=torch.float64), need_weights=True,
+        x.transpose(0, 1), x.transpose(0, 1), x.transpose(0, 1), d, 1, None, None, None, None,
+        False, 0.0, torch.eye(d, dtype=torch.float64), None, use_separate_proj_weight=True,
+        q_proj_weight=layer.u, k_proj_weight=layer.v,
+        v_proj_weight=torch.eye(d, dtype=torch.float64), need_weights=True,
     )  # fmt: skip
     np.testing.assert_allclose(layer(x, x).detach(), judge.transpose(0, 1).detach(), atol=1e-13)
 
@@ -137,11 +138,15 @@ QUERY, KEYS = tokens(2, 4, 6), tokens(2, 8, 5)
     ("arguments", "message"),
     [
         ((KEYS, KEYS), "query must have shape (batch, tokens, 6), got shape (2, 8, 5)"),
-        ((QUERY, KEYS[:1]), "keys must have the batch size of query, got shapes (1, 8, 5) and (2, 4, 6)"),
-        ((QUERY.float(), KEYS), "query must be of the type of the layer, torch.float64, got torch.float32"),
+        ((QUERY, KEYS[:1]),
+         "keys must have the batch size of query, got shapes (1, 8, 5) and (2, 4, 6)"),
+        ((QUERY.float(), KEYS),
+         "query must be of the type of the layer, torch.float64, got torch.float32"),
         ((QUERY, KEYS[:, :0]), "keys must hold at least one token, got shape (2, 0, 5)"),
-        ((QUERY, KEYS, KEYS[:1]), "values must have the batch size of keys, got shapes (1, 8, 5) and (2, 8, 5)"),
-        ((QUERY, KEYS, KEYS[:, :7]), "values must be as many as keys, got shapes (2, 7, 5) and (2, 8, 5)"),
+        ((QUERY, KEYS, KEYS[:1]),
+         "values must have the batch size of keys, got shapes (1, 8, 5) and (2, 8, 5)"),
+        ((QUERY, KEYS, KEYS[:, :7]),
+         "values must be as many as keys, got shapes (2, 7, 5) and (2, 8, 5)"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(arguments, message):

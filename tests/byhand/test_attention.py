@@ -419,12 +419,16 @@ def test_long_numbers():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[1, 2]], [[1]], [[1]]), "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
-        (([[1]], [[1]], [[1], [2]]), "v must have a row for each key, got v of shape (2, 1) and k of shape (1, 1)"),
+        (([[1, 2]], [[1]], [[1]]),
+         "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
+        (([[1]], [[1]], [[1], [2]]),
+         "v must have a row for each key, got v of shape (2, 1) and k of shape (1, 1)"),
         (([[1]], *[[[1], [2]]] * 2, [[1]]),
          "e must have a column for each key, got e of shape (1, 1) and k of shape (2, 1)"),
-        (([[1]], *[[[1], [2]]] * 2, [[1, 2]] * 3), "e must have at most n_keys = 2 rows, got shape (3, 2)"),
-        (([[1, 2]], [[1]], [[1]], [[1]]), "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
+        (([[1]], *[[[1], [2]]] * 2, [[1, 2]] * 3),
+         "e must have at most n_keys = 2 rows, got shape (3, 2)"),
+        (([[1, 2]], [[1]], [[1]], [[1]]),
+         "k must be as wide as q, got k of shape (1, 1) and q of shape (1, 2)"),
     ],
 )  # fmt: skip
 def test_bad_shapes_are_refused(arguments, message):

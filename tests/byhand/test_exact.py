@@ -1,4 +1,6 @@
-"""Exact numbers are accepted in every form; others are refused with their place, the rule and the value."""
+"""Exact numbers are accepted in every form; others are refused with their place, the rule and the
+value.
+"""
 
 import inspect
 from fractions import Fraction

@@ -138,7 +138,7 @@ GOLDEN_SCORE = ([1, 2], [[2, 1]], [[1, -1]], [3, 4])
 
 
 def check_printed_product(step, letter):
-    """Check a step's result by its own numbers; return the matrix and the vector that it printed."""
+    """Check a step's result by its own numbers; return the matrix and the vector it printed."""
     first, *entries = ends(step.latex)
     matrix, vector = read_matrices(first)
     for row, line in enumerate(entries):
@@ -229,15 +229,18 @@ def test_bilinear_steps_follow(data, k, d2, d1):
     ("call", "message"),
     [
         (lambda: rank_one([[0, 0]]), "a must be a matrix of rank 1, got rank 0"),
-        (lambda: rank_one([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), "a must be a matrix of rank 1, got rank 2"),
+        (lambda: rank_one([[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+         "a must be a matrix of rank 1, got rank 2"),
         (lambda: bilinear([1, 2], [[1, 2, 3]], [[1, 2]], [1, 2]),
          "u must be as wide as s is long, got u of shape (1, 3) and s of length 2"),
         (lambda: bilinear([1, 2], [[1, 2]], [[1, 2]], [1]),
          "v must be as wide as h is long, got v of shape (1, 2) and h of length 1"),
         (lambda: bilinear([1, 2], [[1, 2]], [[1], [2]], [1]),
          "u and v must have equally many rows, got shapes (1, 2) and (2, 1)"),
-        (lambda: bilinear([[1, 2]], [[1, 2]], [[1]], [1]), "s must be one vector, got shape (1, 2)"),
-        (lambda: bilinear([1], [[1]], [[1]], [[1, 2], [3, 4]]), "h must be one vector, got shape (2, 2)"),
+        (lambda: bilinear([[1, 2]], [[1, 2]], [[1]], [1]),
+         "s must be one vector, got shape (1, 2)"),
+        (lambda: bilinear([1], [[1]], [[1]], [[1, 2], [3, 4]]),
+         "h must be one vector, got shape (2, 2)"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(call, message):

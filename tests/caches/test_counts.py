@@ -1,4 +1,6 @@
-"""Counts of stored numbers and of multiplications, against published counts and products that are made."""
+"""Counts of stored numbers and of multiplications, against published counts and products that are
+made.
+"""
 
 import re
 

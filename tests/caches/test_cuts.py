@@ -57,7 +57,9 @@ def test_type_and_learning(dtype):
 
 
 class Shared(nn.Module):
-    """Three layers that share inputs, one after them that does not, and one that changes its inputs in place."""
+    """Three layers that share inputs, one after them that does not, and one that changes its inputs
+    in place.
+    """
 
     def __init__(self):
         super().__init__()
@@ -154,7 +156,9 @@ def test_report_leaves_out_what_is_thin():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_report_above_noise(dtype):
-    """Of sheets in noise those that the law lets rise above it, of a weight of low rank all, and of zeros none."""
+    """Of sheets in noise those that the law lets rise above it, of a weight of low rank all, and of
+    zeros none.
+    """
     rng = np.random.default_rng(3)
     sheets = [np.linalg.qr(rng.standard_normal((size, 4)))[0] for size in (200, 300)]
     noise = rng.standard_normal((200, 300)) / np.sqrt(300)
@@ -176,7 +180,9 @@ def test_report_above_noise(dtype):
 
 
 def test_report_of_leading_part():
-    """Of a spectrum that decays, and of one that hardly does, the first values keep what NumPy's keep, or less."""
+    """Of a spectrum that decays, and of one that hardly does, the first values keep what NumPy's
+    keep, or less.
+    """
     (flat,) = tensors((120, 90), dtype=torch.float64)
     weights = {
         "a.weight": flat,
@@ -223,8 +229,8 @@ META, CASES = nn.Linear(3, 3, device="meta"), layer_of()
         (lambda: rank_report({"a": torch.full((2, 2), math.nan)}), "a must be finite, got nan"),
         (
             lambda: rank_report({"mlp.experts": torch.ones(2, 2)}),
-            "mlp.experts must be one weight, got a factor of an adapter, or experts: give the update,"
-            " alpha / r * b @ a, of one layer",
+            "mlp.experts must be one weight, got a factor of an adapter, or experts: "
+            "give the update, alpha / r * b @ a, of one layer",
         ),
         (
             lambda: rank_report(nn.ReLU()),

@@ -1,4 +1,6 @@
-"""Grouped queries as latents, and latents of heads, against spectra; tests/contracts judges attention to latents."""
+"""Grouped queries as latents, and latents of heads, against spectra; tests/contracts judges
+attention to latents.
+"""
 
 import math
 
@@ -41,7 +43,9 @@ def test_grouped_queries_are_latents():
 
 
 def converted_layer():
-    """A layer of 3 heads, tokens that fill few directions, its queries' second moment (one head has but 2), its W_O."""
+    """A layer of 3 heads, tokens that fill few directions, its queries' second moment (one head has
+    but 2), its W_O.
+    """
     x, mix, w_q, w_k, w_v, w_o = tensors(
         (300, 12), (12, 12), (3, 12, 4), (3, 12, 4), (3, 12, 2), (3, 2, 9)
     )
@@ -52,7 +56,9 @@ def converted_layer():
 
 
 def harm(layer, found, known):
-    """Errors of scores and of outputs, relative, by NumPy: roots of moments, and tables written out."""
+    """Errors of scores and of outputs, relative, by NumPy: roots of moments, and tables written
+    out.
+    """
     w_k, w_v, _ = layer
     roots = [np.eye(12), np.tile(np.eye(4), (3, 1, 1)), np.tile(np.eye(2), (3, 1, 1))]
     for i, name in enumerate(("moment", "query_moment")):
@@ -108,7 +114,9 @@ def test_latent_errors_are_least(names):
 
 @pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1.0001), (torch.float32, 1.2)])
 def test_moments_of_few_samples(dtype, bar):
-    """Eigenvalues that ought to be zero are rounded to negative numbers, and the large mean makes them larger."""
+    """Eigenvalues that ought to be zero are rounded to negative numbers, and the large mean makes
+    them larger.
+    """
     x, w_k = tensors((40, 96), (2, 96, 16), dtype=torch.float32)
     x = x @ torch.diag(torch.arange(1, 97) ** -1.0) + 1
     moment = x.to(dtype).T @ x.to(dtype) / 40
@@ -149,7 +157,8 @@ def test_bad_conversions(change, message):
 @pytest.mark.parametrize(
     ("name", "shape", "right"),
     [
-        ("w_dkv", (6, 3), "(7, d_c)"), ("w_uk", (2, 4, 4), "(groups, 3, d_h)"), ("w_uv", (1, 3, 5), "(2, 3, d_v)"),
+        ("w_dkv", (6, 3), "(7, d_c)"), ("w_uk", (2, 4, 4), "(groups, 3, d_h)"),
+        ("w_uv", (1, 3, 5), "(2, 3, d_v)"),
         ("w_q", (2, 7, 5), "(heads, 7, 4)"), ("q_rope", (3, 2, 5, 2), "(3, 2, 6, d_rope)"),
         ("k_rope", (3, 6, 3), "(3, 6, 2)"),
     ],

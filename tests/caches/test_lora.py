@@ -84,13 +84,16 @@ def test_start_of_a():
 
 
 def test_first_step_and_scaling():
-    """The theorem of the chapter: from B = 0, the first step is - eta s^2 G A^T A, and A^T A has the mean (r/3n) I."""
+    """The theorem of the chapter: from B = 0, the first step is - eta s^2 G A^T A, and A^T A has
+    the mean (r/3n) I.
+    """
     (x,) = tensors((64,), seed=3)
 
     def response(r, scaling, draws=20):
         moved = torch.zeros(512, dtype=torch.float64)
         for seed in range(draws):
-            layer = LoraLinear(nn.Linear(64, 512, bias=False, dtype=torch.float64), r, alpha=8, scaling=scaling,
+            layer = LoraLinear(nn.Linear(64, 512, bias=False, dtype=torch.float64), r, alpha=8,
+                               scaling=scaling,
                                generator=torch.Generator().manual_seed(seed))  # fmt: skip
             before = layer(x).detach()
             layer(x).sum().backward()
@@ -180,7 +183,8 @@ def moved(model):
 ADAPTED = {  # what names select, and how many numbers learn there with rank 2
     "q_proj": ("q_proj", ["layers.0.q_proj", "layers.1.q_proj", "again"], 2 * 2 * 12),
     "one of a layer": (["1.q_proj"], ["layers.1.q_proj"], 2 * 12),
-    "several": (("k_proj", "0", "again"), ["layers.0.k_proj", "layers.1.k_proj", "head.0", "layers.0.q_proj", "again"],
+    "several": (("k_proj", "0", "again"),
+                ["layers.0.k_proj", "layers.1.k_proj", "head.0", "layers.0.q_proj", "again"],
                 3 * 2 * 12 + 2 * 9),
 }  # fmt: skip
 
@@ -225,7 +229,9 @@ def test_model_and_back(case, options):
 
 @LORAS
 def test_adapters_alone(options):
-    """Saved, they make the same model of the same weights, with their strength; switched off, they are not there."""
+    """Saved, they make the same model of the same weights, with their strength; switched off, they
+    are not there.
+    """
     plain, (x,) = TwoLayers(), tensors((4, 6))
     model = moved(inject_lora(copy.deepcopy(plain), ("q_proj", "head.0"), 2, alpha=5, **options))
     before, out, keys = plain(x), model(x), model.state_dict().keys()
@@ -282,15 +288,22 @@ OTHERS = "names must be ends of names of layers (head, out_proj), got"
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: inject_lora(OfParts(), "word", 1), f"ValueError: {OTHERS} 'word' of Embedding: LoraLinear adapts"),
+        (lambda: inject_lora(OfParts(), "word", 1),
+         f"ValueError: {OTHERS} 'word' of Embedding: LoraLinear adapts"),
         (lambda: inject_lora(OfParts(), "in_proj_weight", 1),
-         f"ValueError: {OTHERS} 'in_proj_weight' of MultiheadAttention: LoraLinear adapts nn.Linear alone; peft"),
+         f"ValueError: {OTHERS} 'in_proj_weight' of MultiheadAttention: "
+         "LoraLinear adapts nn.Linear alone; peft"),
         (lambda: LoraLinear(nn.Embedding(5, 4), 1),
-         "TypeError: linear must be a torch.nn.Linear, got Embedding: LoraLinear adapts nn.Linear alone; peft adapts"),
-        (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "head", 2))),
-         "ValueError: state must have the shapes of the adapters, got (2, 4) for (1, 4) at head.a: inject_lora with"),
-        (lambda: load_lora(inject_lora(OfParts(), "head", 1), {"base_model.model.head.lora_A.weight": torch.ones(1, 4)}),
-         "ValueError: state must have the shapes of the adapters, got nothing for (1, 4) at head.a: peft's lora_A is a"),
+         "TypeError: linear must be a torch.nn.Linear, "
+         "got Embedding: LoraLinear adapts nn.Linear alone; peft adapts"),
+        (lambda: load_lora(inject_lora(OfParts(), "head", 1),
+                           lora_state(inject_lora(OfParts(), "head", 2))),
+         "ValueError: state must have the shapes of the adapters, "
+         "got (2, 4) for (1, 4) at head.a: inject_lora with"),
+        (lambda: load_lora(inject_lora(OfParts(), "head", 1),
+                           {"base_model.model.head.lora_A.weight": torch.ones(1, 4)}),
+         "ValueError: state must have the shapes of the adapters, "
+         "got nothing for (1, 4) at head.a: peft's lora_A is a"),
     ],
 )  # fmt: skip
 def test_ways_out(call, message):
@@ -326,7 +339,8 @@ def test_bad_models(change, message):
 def test_adapters_twice():
     model = inject_lora(TwoLayers(), "q_proj", 1)
     assert said(lambda: inject_lora(model, "q_proj", 1)) == (
-        f"{NAMES} (k_proj, xq_proj, 0), got 'q_proj', which is a LoraLinear already: merge_lora first, or leave it out"
+        f"{NAMES} (k_proj, xq_proj, 0), "
+        "got 'q_proj', which is a LoraLinear already: merge_lora first, or leave it out"
     )
     assert said(lambda: lora_of(r=6)) == "ValueError: r must be between 1 and min(m, n) = 5, got 6"
     assert (

@@ -1,4 +1,6 @@
-"""What is read from configurations, and what fits on cards: budgets by hand, the table of models, and bad input."""
+"""What is read from configurations, and what fits on cards: budgets by hand, the table of models,
+and bad input.
+"""
 
 import datetime
 import json
@@ -15,8 +17,8 @@ from lowrank_tutor.caches import Model, published_caches, read_config, serve
 from lowrank_tutor.caches.configs import TYPES
 from lowrank_tutor.caches.serving import stored
 
-# Configurations as files config.json have them, with the numbers that grow with each token, fixed ones
-# beyond 2**18 tokens, and those of states; and others with the sentence that refuses them.
+# Configurations as files config.json have them, with the numbers that grow with each token, fixed
+# ones beyond 2**18 tokens, and those of states; and others with the sentence that refuses them.
 PASTED = json.loads((ROOT / "tests" / "configurations.json").read_text("utf-8"))
 READ = {name: each["config"] for name, each in PASTED["read"].items()}
 GIB = 2**30
@@ -25,8 +27,10 @@ ROWS = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text(
 PUBLISHED = {  # growing, fixed: multiplied out
     "Llama-3-70B": (80 * 2 * 1024, 0), "Qwen3-Coder-30B": (48 * 2 * 512, 0),
     "DeepSeek-V3.2": (61 * (512 + 64 + 128), 0), "DeepSeek-V3": (61 * 576, 0),
-    "gpt-oss-120b": (18 * 2 * 512, 18 * 2 * 512 * 128), "Gemma-3-27B": (10 * 2 * 2048, 52 * 2 * 2048 * 1024),
-    "Kimi-Linear-48B": (7 * 576, 20 * 32 * 128 * 128), "DeepSeek-V4-Flash": (21 * 160 + 20 * 4, 43 * 512 * 128),
+    "gpt-oss-120b": (18 * 2 * 512, 18 * 2 * 512 * 128),
+    "Gemma-3-27B": (10 * 2 * 2048, 52 * 2 * 2048 * 1024),
+    "Kimi-Linear-48B": (7 * 576, 20 * 32 * 128 * 128),
+    "DeepSeek-V4-Flash": (21 * 160 + 20 * 4, 43 * 512 * 128),
 }  # fmt: skip
 
 
@@ -56,8 +60,9 @@ def test_rows_are_those_of_classes():
         assert read_row(row) == row, row["name"]
 
 
-TINY = {"num_hidden_layers": 6, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
-        "intermediate_size": 32, "moe_intermediate_size": 16, "vocab_size": 40, "sliding_window": 5,
+TINY = {"num_hidden_layers": 6, "hidden_size": 64, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 32,
+        "moe_intermediate_size": 16, "vocab_size": 40, "sliding_window": 5,
         "layer_types": None, "num_experts_per_tok": 2, "pad_token_id": 0}  # fmt: skip
 FAMILIES = {name: family for family in TYPES["families"] for name in family["types"]}
 
@@ -65,7 +70,9 @@ FAMILIES = {name: family for family in TYPES["families"] for name in family["typ
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted({*FAMILIES} - {"by hand", "kimi_k2"}))
 def test_types_are_those_of_classes(name):
-    """A class's own dict is read, and a model of it keeps as many numbers of 12 tokens as are counted."""
+    """A class's own dict is read, and a model of it keeps as many numbers of 12 tokens as are
+    counted.
+    """
     import transformers
 
     own = transformers.AutoConfig.for_model(
@@ -114,20 +121,29 @@ BUDGETS = [
     ("Llama-3-70B", "H200", 8, {}, 70.55 / 8, 2 * N * 163_840 // 8, 20),
     ("Llama-3-70B", "H200", 16, {}, 70.55 / 16, 2 * N * 163_840 // 8, 22),
     ("Llama-3-70B", "H100", 1, {"weight_bits": 4.5, "cache_bits": 8}, 70.55, N * 163_840, 1),
-    ("Llama-3-70B", "H100", 1, {"weight_bits": 4.5, "cache_bits": 8, "other": 12.0}, 70.55, N * 163_840, 0),
+    ("Llama-3-70B", "H100", 1, {"weight_bits": 4.5, "cache_bits": 8, "other": 12.0}, 70.55,
+     N * 163_840, 0),
     ("DeepSeek-V3", "H200", 8, {"weight_bits": 8}, 671.03 / 8, 2 * N * 35_136, 4),
-    ("DeepSeek-V3", "H200", 8, {"weight_bits": 8, "split": "data"}, 653.91 / 8 + 17.12, 2 * N * 35_136, 8 * 3),
-    ("DeepSeek-V3", "H200", 8, {"weight_bits": 8, "split": "tokens"}, 671.03 / 8, 2 * N * 35_136 // 8, 39),
+    ("DeepSeek-V3", "H200", 8, {"weight_bits": 8, "split": "data"}, 653.91 / 8 + 17.12,
+     2 * N * 35_136, 8 * 3),
+    ("DeepSeek-V3", "H200", 8, {"weight_bits": 8, "split": "tokens"}, 671.03 / 8,
+     2 * N * 35_136 // 8, 39),
     ("DeepSeek-V3.2", "B200", 8, {"weight_bits": 8, "cache_bits": 8}, 671.88 / 8, N * 42_944, 14),
-    ("gpt-oss-120b", "H100", 4, {"split": "tokens"}, 116.83 / 4, 2 * (18 * 1024 * (N // 4) + 18 * 1024 * 32), 12),
-    ("gpt-oss-120b", "H100", 1, {"weight_bits": 4.25, "n": 32_768}, 116.83, 2 * 18 * 1024 * (32_768 + 128), 9),
-    ("Kimi-Linear-48B", "H100", 4, {"cache_bits": 8}, 49.12 / 4, 7 * 576 * N + 2 * 20 * 8 * 128 * 128, 91),
-    ("Qwen3-Coder-30B", "RTX 5090", 1, {"weight_bits": 4.5, "n": 2**18}, 30.53, 2 * 2**18 * 49_152, 0),
+    ("gpt-oss-120b", "H100", 4, {"split": "tokens"}, 116.83 / 4,
+     2 * (18 * 1024 * (N // 4) + 18 * 1024 * 32), 12),
+    ("gpt-oss-120b", "H100", 1, {"weight_bits": 4.25, "n": 32_768}, 116.83,
+     2 * 18 * 1024 * (32_768 + 128), 9),
+    ("Kimi-Linear-48B", "H100", 4, {"cache_bits": 8}, 49.12 / 4,
+     7 * 576 * N + 2 * 20 * 8 * 128 * 128, 91),
+    ("Qwen3-Coder-30B", "RTX 5090", 1, {"weight_bits": 4.5, "n": 2**18}, 30.53, 2 * 2**18 * 49_152,
+     0),
     ("by hand", "RTX 4090", 3, {"n": 32_768}, 8 / 3, 2 * 32_768 * 32 * 2 * 3 * 128, 10),
     ("every layer a window", "L4", 1, {}, 7.2, 2 * 32 * 2048 * 4096, 14),
-    ("a window that is null", "A100", 8, {"split": "data", "n": 4096}, 45.097 / 8 + 1.603, 2 * 4096 * 65_536, 8 * 41),
+    ("a window that is null", "A100", 8, {"split": "data", "n": 4096}, 45.097 / 8 + 1.603,
+     2 * 4096 * 65_536, 8 * 41),
     ("latents", "B200", 16, {"weight_bits": 4.5}, 1026 / 16, 2 * N * 35_136, 14),
-    ("states", "T4", 16, {"n": 1024, "cache_bits": 4}, 4 / 16, 1024 * 2 * 256 + 2 * 6 * 2 * 128 * 64, 19_725),
+    ("states", "T4", 16, {"n": 1024, "cache_bits": 4}, 4 / 16,
+     1024 * 2 * 256 + 2 * 6 * 2 * 128 * 64, 19_725),
     ("one vector for four", "V100", 2, {"n": 1000, "split": "tokens"}, 1 / 2,
      2 * (3 * 64 * 512 + 125 * 640 + 4 * 512), 38_036),
 ]  # fmt: skip

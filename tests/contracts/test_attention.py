@@ -1,4 +1,5 @@
-"""What attention, states, latents and adapters promise, swept over small sizes on both sides of every border.
+"""What attention, states, latents and adapters promise, swept over small sizes on both sides of
+every border.
 
 A row is a public function, a promise, and the axes on which it might break. Judges are plain NumPy
 in float64.
@@ -168,7 +169,8 @@ class Tokens:
         self.name, self.n, self.batch, self.groups = name, n, batch, groups
         heads = 2 * groups
         q, k, v, beta, decay, decays = tensors(
-            (batch, heads, n, 3), (batch, groups, n, 3), (batch, groups, n, 2), (batch, groups, n), (batch, groups, n),
+            (batch, heads, n, 3), (batch, groups, n, 3), (batch, groups, n, 2), (batch, groups, n),
+            (batch, groups, n),
             (batch, groups, n, 3), seed=seed,
         )  # fmt: skip
         x, q_rope, k_rope = tensors((batch, n, 6), (batch, 4, n, 2), (batch, n, 2), seed=seed + 1)
@@ -199,7 +201,9 @@ class Tokens:
         }
 
     def filled(self, hidden, value):
-        """The same with ``value`` in hidden tokens, but for queries, whose own outputs it would change."""
+        """The same with ``value`` in hidden tokens, but for queries, whose own outputs it would
+        change.
+        """
         return {
             name: part if name == "q"
             else part.masked_fill(hidden.view(hidden.shape[0], *[1] * (self.axis(name) - 1), self.n,
@@ -257,7 +261,9 @@ def delta_by_steps(q, k, v, beta, log_decay, mask=None, state=None):
 
 
 def window_by_rows(q, k, v, window, m, votes, mask):
-    """Each query by itself: means of groups that are over ``window`` tokens back, then the tokens after them."""
+    """Each query by itself: means of groups that are over ``window`` tokens back, then the tokens
+    after them.
+    """
     q, k, v = (array(x) for x in (q, k, v))
     (batch, groups, n, _), n_queries = k.shape, q.shape[2]
     real = np.ones((batch, 1, n)) if mask is None else array(mask)[:, None]
@@ -345,13 +351,14 @@ promise(
     "all", "equal plain loops under every mask", name=list(FUNCTIONS), n=[1, 2, 7, 12], mask=MASKS
 )(equals_its_judge)
 promise("all", "equal plain loops in every type", name=list(FUNCTIONS), n=[1, 5, CHUNK + 2],
-        mask=[None, "left padding"], dtype=list(DTYPES), batch=[1], groups=[2])(equals_its_judge)  # fmt: skip
-promise("all", "equal plain loops for one sequence and one group", name=[*FUNCTIONS][:12], n=[1, 7], mask=MASKS,
-        batch=[1], groups=[1])(equals_its_judge)  # fmt: skip
+        mask=[None, "left padding"], dtype=list(DTYPES), batch=[1],
+        groups=[2])(equals_its_judge)  # fmt: skip
+promise("all", "equal plain loops for one sequence and one group", name=[*FUNCTIONS][:12], n=[1, 7],
+        mask=MASKS, batch=[1], groups=[1])(equals_its_judge)  # fmt: skip
 
 
-@promise("all", "hidden tokens change nothing, whatever they hold", name=list(FUNCTIONS), n=[1, 6, CHUNK + 3],
-         mask=MASKS[2:], poison=[math.nan, 1e30])  # fmt: skip
+@promise("all", "hidden tokens change nothing, whatever they hold", name=list(FUNCTIONS),
+         n=[1, 6, CHUNK + 3], mask=MASKS[2:], poison=[math.nan, 1e30])  # fmt: skip
 def hidden_change_nothing(name, n, mask, poison):
     of, real = Tokens(name, n), a_mask(mask, 2, n)
     results = []
@@ -369,8 +376,8 @@ def hidden_change_nothing(name, n, mask, poison):
         assert not gradients[key].masked_select(hidden.expand_as(gradients[key])).any()
 
 
-@promise("all", "padded equals alone", name=list(FUNCTIONS), n=[1, 5, CHUNK, BLOCK], more=[1, 6, CHUNK],
-         left=[False, True])  # fmt: skip
+@promise("all", "padded equals alone", name=list(FUNCTIONS), n=[1, 5, CHUNK, BLOCK],
+         more=[1, 6, CHUNK], left=[False, True])  # fmt: skip
 def padded_equals_alone(name, n, more, left):
     if name.startswith("linformer") or (left and more % FUNCTIONS[name][2].get("m", 1)):
         return  # Linformer's columns belong to places, and groups of m begin where the padding does
@@ -466,8 +473,8 @@ def under_autocast(name):
         near(found, plain, 0.05)
 
 
-@promise("all", "arguments stay as they are, and a meta tensor gives the shape", name=list(FUNCTIONS),
-         mask=[None, "holes"])  # fmt: skip
+@promise("all", "arguments stay as they are, and a meta tensor gives the shape",
+         name=list(FUNCTIONS), mask=[None, "holes"])  # fmt: skip
 def arguments_and_shapes(name, mask):
     of, real = Tokens(name, CHUNK + 5), a_mask(mask, 2, CHUNK + 5)
     before = {key: part.clone() for key, part in of.tokens.items()}
@@ -486,8 +493,8 @@ FORWARD = [
 ]
 
 
-@promise("causal forms", "no later token changes an earlier output", name=FORWARD[:-1], n=[2, CHUNK + 1],
-         scale=[1.0, 1e3])  # fmt: skip
+@promise("causal forms", "no later token changes an earlier output", name=FORWARD[:-1],
+         n=[2, CHUNK + 1], scale=[1.0, 1e3])  # fmt: skip
 def future_is_unseen(name, n, scale):
     """Keys are so long that a shift by the largest of all would leave only zeros before them."""
     of, others = Tokens(name, n), Tokens(name, n, seed=50).tokens
@@ -498,7 +505,8 @@ def future_is_unseen(name, n, scale):
     for place in {n - 1, n // 2, min(CHUNK, n - 1)}:
         tokens = {
             key: torch.cat([part.narrow(of.axis(key), 0, place),
-                            (scale if key in long else 1) * others[key].narrow(of.axis(key), place, n - place)],
+                            (scale if key in long else 1) * others[key].narrow(of.axis(key), place,
+                                                                               n - place)],
                            dim=of.axis(key))
             for key, part in of.tokens.items()
         }  # fmt: skip
@@ -517,16 +525,16 @@ ROUNDS = [
 ]
 
 
-@promise("without causal", "queries may be fewer or more than keys", name=ROUNDS, n=[1, 6, CHUNK + 1],
-         n_queries=[0, 1, 3, CHUNK + 2], mask=MASKS)  # fmt: skip
+@promise("without causal", "queries may be fewer or more than keys", name=ROUNDS,
+         n=[1, 6, CHUNK + 1], n_queries=[0, 1, 3, CHUNK + 2], mask=MASKS)  # fmt: skip
 def other_numbers_of_queries(name, n, n_queries, mask):
     of, real = Tokens(name, n), a_mask(mask, 2, n)
     of.tokens["q"] = tensors((2, 4, n_queries, 3), seed=3)[0]
     near(of.call(token_mask=real), judged(of, real))
 
 
-@promise("attention_weights", "are a distribution over real keys, and those of softmax_attention", n=[1, 2, 7],
-         n_queries=[1, 5], mask=MASKS, dtype=list(DTYPES), groups=[1, 2])  # fmt: skip
+@promise("attention_weights", "are a distribution over real keys, and those of softmax_attention",
+         n=[1, 2, 7], n_queries=[1, 5], mask=MASKS, dtype=list(DTYPES), groups=[1, 2])  # fmt: skip
 def weights_of_softmax(n, n_queries, mask, dtype, groups):
     q, k, v = (
         x.to(dtype) for x in tensors((2, 2, n_queries, 3), (2, groups, n, 3), (2, groups, n, 2))
@@ -577,8 +585,10 @@ def ranks_of_weights(name, n, causal):
         assert max(block_ranks(weights, rtol=1e-11)) <= features
 
 
-@promise("linear_attention", "nothing vanishes or overflows, however far below zero keys and queries lie",
-         below=[0, 100, 700, 1e4, 1e30], causal=[False, True], mask=[None, "holes"], dtype=WIDE)  # fmt: skip
+@promise("linear_attention",
+         "nothing vanishes or overflows, however far below zero keys and queries lie",
+         below=[0, 100, 700, 1e4, 1e30], causal=[False, True], mask=[None, "holes"],
+         dtype=WIDE)  # fmt: skip
 def far_below_zero(below, causal, mask, dtype):
     q, k, v = tensors((2, 1, 9, 3), (2, 1, 9, 3), (2, 1, 9, 2))
     real = a_mask(mask, 2, 9)
@@ -596,8 +606,10 @@ def far_below_zero(below, causal, mask, dtype):
     )
 
 
-@promise("linear_attention", "features that are large in queries are small in keys, up to the bound of the causal form",
-         apart=[0, 20, 30, 300], causal=[False, True], mask=[None, "holes"], dtype=WIDE)  # fmt: skip
+@promise("linear_attention",
+         "features that are large in queries are small in keys, up to the bound of the causal form",
+         apart=[0, 20, 30, 300], causal=[False, True], mask=[None, "holes"],
+         dtype=WIDE)  # fmt: skip
 def features_apart(apart, causal, mask, dtype):
     if causal and dtype == torch.float32 and apart > 30:
         return  # beyond e^-39
@@ -605,13 +617,15 @@ def features_apart(apart, causal, mask, dtype):
     q[..., :2] -= apart
     k[..., 2:] -= apart
     real = a_mask(mask, 1, CHUNK + 9)
-    expected = averaged(log_weights("linear", array(q), array(k)), array(v), None if real is None else array(real) > 0,
-                        causal)  # fmt: skip
+    expected = averaged(log_weights("linear", array(q), array(k)), array(v),
+                        None if real is None else array(real) > 0, causal)  # fmt: skip
     near(linear_attention(q, k, v, causal=causal, token_mask=real), expected, DTYPES[dtype])
 
 
-@promise("performer_attention", "a query and its keys never share only zeros, however long they are",
-         length=[1, 10, 30, 100, 1e4], causal=[False, True], mask=[None, "holes"], dtype=WIDE)  # fmt: skip
+@promise("performer_attention",
+         "a query and its keys never share only zeros, however long they are",
+         length=[1, 10, 30, 100, 1e4], causal=[False, True], mask=[None, "holes"],
+         dtype=WIDE)  # fmt: skip
 def long_keys(length, causal, mask, dtype):
     shape = (2, 1, CHUNK + 9, 3)
     q, k, v = (
@@ -663,17 +677,20 @@ def states_carry_on(name, lengths, mask, dtype=torch.float64, groups=2):
             assert part.dtype == torch.promote_types(dtype, torch.float32)
 
 
-promise("functions with a state", "every cut gives the whole", name=STREAMS, lengths=[*compositions(5)],
+promise("functions with a state", "every cut gives the whole", name=STREAMS,
+        lengths=[*compositions(5)],
         mask=[None, "holes", "a hidden sequence"])(states_carry_on)  # fmt: skip
 promise("functions with a state", "cuts at chunks and blocks give the whole", name=STREAMS,
-        lengths=[(CHUNK - 1, 2), (CHUNK, 1), (CHUNK + 1, CHUNK), (1, BLOCK), (BLOCK, 1), (BLOCK + 1, 5, BLOCK)],
+        lengths=[(CHUNK - 1, 2), (CHUNK, 1), (CHUNK + 1, CHUNK), (1, BLOCK), (BLOCK, 1),
+                 (BLOCK + 1, 5, BLOCK)],
         mask=[None, "holes"])(states_carry_on)  # fmt: skip
-promise("functions with a state", "every type carries on", name=STREAMS, lengths=[(3, 4), (1, 1, 5)], mask=[None],
+promise("functions with a state", "every type carries on", name=STREAMS,
+        lengths=[(3, 4), (1, 1, 5)], mask=[None],
         dtype=[torch.float32, torch.bfloat16])(states_carry_on)  # fmt: skip
 
 
-@promise("functions with a state", "gradients go through it", name=STREAMS, lengths=[(1,) * 9, (7, 1, 1)],
-         mask=[None, "holes"])  # fmt: skip
+@promise("functions with a state", "gradients go through it", name=STREAMS,
+         lengths=[(1,) * 9, (7, 1, 1)], mask=[None, "holes"])  # fmt: skip
 def gradients_through_states(name, lengths, mask):
     of, real = Tokens(name, 9), a_mask(mask, 2, 9)
     leaves = of.tokens = {key: part.requires_grad_() for key, part in of.tokens.items()}
@@ -702,7 +719,8 @@ SHAPES = {  # of the states of 20 tokens
 }
 
 
-@promise("functions with a state", "it is as small as promised, and holds no memory of the caller's", name=list(SHAPES),
+@promise("functions with a state",
+         "it is as small as promised, and holds no memory of the caller's", name=list(SHAPES),
          mask=[None, "all real"])  # fmt: skip
 def shapes_of_states(name, mask):
     of, (options, shapes), real = Tokens(name, 20), SHAPES[name], a_mask(mask, 2, 20)
@@ -746,7 +764,8 @@ STRENGTHS = [0.0, -0.1, -20.0, -87.5, -104.0, -745.0, -1e4, -1e5, -1e9, -1e30, -
 
 
 @promise("delta_attention", "every chunk is the recurrence, whatever the decay", strength=STRENGTHS,
-         where=["at one token", "at every third", "everywhere"], chunk=[1, 5, 12, 13, 64], each=[False, True],
+         where=["at one token", "at every third", "everywhere"], chunk=[1, 5, 12, 13, 64],
+         each=[False, True],
          dtype=WIDE)  # fmt: skip
 def chunks_are_the_recurrence(strength, where, chunk, each, dtype):
     of = Tokens(
@@ -773,8 +792,8 @@ def chunks_are_the_recurrence(strength, where, chunk, each, dtype):
     assert out.dtype == dtype
 
 
-@promise("delta_attention", "gradients are finite and those of the recurrence, whatever the decay", strength=STRENGTHS,
-         each=[False, True])  # fmt: skip
+@promise("delta_attention", "gradients are finite and those of the recurrence, whatever the decay",
+         strength=STRENGTHS, each=[False, True])  # fmt: skip
 def gradients_of_chunks(strength, each):
     of = Tokens("delta_attention, decays" if each else "delta_attention, a decay", 7, groups=1)
     (name,) = of.tokens.keys() & {"log_decay", "log_decays"}
@@ -790,8 +809,9 @@ def gradients_of_chunks(strength, each):
             near(other, one, 1e-10)
 
 
-@promise("window_attention", "equals plain loops on both sides of the window and of each group", n=[1, 2, 3, 4, 9, 10],
-         window=[1, 2, 3, 10, 11], m=[1, 2, 5, 10], votes=[False, True], mask=[None, "holes"])  # fmt: skip
+@promise("window_attention", "equals plain loops on both sides of the window and of each group",
+         n=[1, 2, 3, 4, 9, 10], window=[1, 2, 3, 10, 11], m=[1, 2, 5, 10], votes=[False, True],
+         mask=[None, "holes"])  # fmt: skip
 def windows_by_rows(n, window, m, votes, mask):
     of, real = Tokens("window_attention", n, groups=1), a_mask(mask, 2, n)
     of.options = {"window": window, "m": m, "votes": votes}
@@ -816,8 +836,9 @@ def blocks_join(n, n_queries, mask):
     near(of.call(token_mask=real), judged(of, real))
 
 
-@promise("linear_state", "equals the products of its factors, and causal linear forms", n=[1, 2, 7], d=[1, 3],
-         decay=[None, 1.0, 0.5, 1e-300, "each"], delta=[None, 0, 1.0, 2.0, "each"])  # fmt: skip
+@promise("linear_state", "equals the products of its factors, and causal linear forms", n=[1, 2, 7],
+         d=[1, 3], decay=[None, 1.0, 0.5, 1e-300, "each"],
+         delta=[None, 0, 1.0, 2.0, "each"])  # fmt: skip
 def states_by_products(n, d, decay, delta):
     k, v = tensors((n, d), (n, 2))
     each = torch.linspace(0.1, 1, n, dtype=torch.float64)
@@ -888,8 +909,9 @@ def ranks_of_recurrences(n, size, dtype):
 # Linformer
 
 
-@promise("linformer_attention", "equals plain loops for every k, matrix and rule", n=[1, 2, 5], k=[1, 2, 5], mask=MASKS,
-         start=["averages", "signed", "zeros", "sparse", "two"], rule=[None, "sum", "norm"])  # fmt: skip
+@promise("linformer_attention", "equals plain loops for every k, matrix and rule", n=[1, 2, 5],
+         k=[1, 2, 5], mask=MASKS, start=["averages", "signed", "zeros", "sparse", "two"],
+         rule=[None, "sum", "norm"])  # fmt: skip
 def linformer_by_rules(n, k, mask, start, rule):
     k = min(k, n)
     q, keys, v, e = tensors((2, 2, 3, 3), (2, 2, n, 3), (2, 2, n, 2), (k, n))
@@ -905,8 +927,8 @@ def linformer_by_rules(n, k, mask, start, rule):
     near(out, linformer_by_loops(q, keys, v, e, f, real, rule), 1e-10)
 
 
-@promise("linformer_attention", "k = n is exact, in any order of the mixtures", n=[1, 2, 7], n_queries=[1, 5],
-         mask=MASKS)  # fmt: skip
+@promise("linformer_attention", "k = n is exact, in any order of the mixtures", n=[1, 2, 7],
+         n_queries=[1, 5], mask=MASKS)  # fmt: skip
 def identity_is_exact(n, n_queries, mask):
     q, k, v = tensors((2, 2, n_queries, 3), (2, 2, n, 3), (2, 2, n, 2))
     real, e = a_mask(mask, 2, n), torch.eye(n, dtype=torch.float64)
@@ -929,8 +951,8 @@ def exact_attention(bias=True):
     return mha
 
 
-@promise("from_mha", "k = n equals exact attention, and queries may differ in number", n=[1, 4], longer=[0, 2],
-         mask=MASKS, bias=[False, True])  # fmt: skip
+@promise("from_mha", "k = n equals exact attention, and queries may differ in number", n=[1, 4],
+         longer=[0, 2], mask=MASKS, bias=[False, True])  # fmt: skip
 def takeover(n, longer, mask, bias):
     mha, (x, queries), real = (
         exact_attention(bias),
@@ -955,8 +977,8 @@ def takeover(n, longer, mask, bias):
     assert not layer(x, token_mask=real)[~seen].any()
 
 
-@promise("Linformer's layers", "longer, padded and grown layers give the same", n=[1, 4, 7], k=[1, 3], mask=MASKS,
-         sharing=["key-value", "headwise"], bias=[False, True])  # fmt: skip
+@promise("Linformer's layers", "longer, padded and grown layers give the same", n=[1, 4, 7],
+         k=[1, 3], mask=MASKS, sharing=["key-value", "headwise"], bias=[False, True])  # fmt: skip
 def layers_keep_results(n, k, mask, sharing, bias):
     layer = LinformerSelfAttention(
         6,
@@ -990,7 +1012,8 @@ LAYER = {"batch_first": True, "dtype": torch.float64, "dropout": 0.0}
 
 
 @promise("from_layer", "a trained encoder converted in place stays itself where k = n",
-         norm_first=[False, True], nested=[False, True], training=[False, True], gradient=[False, True],
+         norm_first=[False, True], nested=[False, True], training=[False, True],
+         gradient=[False, True],
          mask=["right padding", "left padding", None])  # fmt: skip
 def converted_in_place(norm_first, nested, training, gradient, mask):
     torch.manual_seed(0)
@@ -1012,7 +1035,8 @@ def converted_in_place(norm_first, nested, training, gradient, mask):
         near(encoder(x, src_key_padding_mask=padding)[seen], expected[seen])
 
 
-@promise("LinformerEncoderLayer", "padding changes neither results nor gradients, whatever it holds",
+@promise("LinformerEncoderLayer",
+         "padding changes neither results nor gradients, whatever it holds",
          norm_first=[False, True], poison=[math.nan, math.inf, 1e30], mask=MASKS[2:])  # fmt: skip
 def encoder_padding(norm_first, poison, mask):
     layer = LinformerEncoderLayer(
@@ -1054,12 +1078,14 @@ class Shifted(nn.MultiheadAttention):
 
 
 OTHERWISE = {  # what would be copied, and the refusal
-    "LoraLinear": (lambda: LoraLinear(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
+    "LoraLinear": (lambda: LoraLinear(Doubled(4, 4), 2),
+                   "linear must compute as a torch.nn.Linear"),
     "compress": (lambda: compress(Doubled(4, 4), 2), "linear must compute as a torch.nn.Linear"),
     "from_mha": (lambda: from_mha(Shifted(6, 2, batch_first=True), 5, 2),
                  "mha must compute as a torch.nn.MultiheadAttention"),
     "from_layer": (lambda: from_layer(Halved(6, 2, 12, batch_first=True), 5, 2),
-                   "layer must compute as a torch.nn.TransformerEncoderLayer does, got Halved with _sa_block of its"),
+                   "layer must compute as a torch.nn.TransformerEncoderLayer does, "
+                   "got Halved with _sa_block of its"),
 }  # fmt: skip
 
 
@@ -1118,8 +1144,8 @@ def averages(k, max_len):
 # latents
 
 
-@promise("latent_attention", "both orders agree, with and without rotated parts", n=[1, 2, 5], groups=[1, 2, 4],
-         d_rope=[None, 0, 1], causal=[False, True], mask=MASKS)  # fmt: skip
+@promise("latent_attention", "both orders agree, with and without rotated parts", n=[1, 2, 5],
+         groups=[1, 2, 4], d_rope=[None, 0, 1], causal=[False, True], mask=MASKS)  # fmt: skip
 def latent_orders(n, groups, d_rope, causal, mask):
     x, w_dkv, w_uk, w_uv, w_q = tensors(
         (2, n, 5), (5, 3), (groups, 3, 2), (groups, 3, 4), (4, 5, 2)
@@ -1138,8 +1164,8 @@ def latent_orders(n, groups, d_rope, causal, mask):
     near(one, other)
 
 
-@promise("latent_from_heads", "the cut is the best, and exact where k is full", heads=[1, 3], d_h=[1, 2], d_v=[1, 3],
-         dtype=WIDE)  # fmt: skip
+@promise("latent_from_heads", "the cut is the best, and exact where k is full", heads=[1, 3],
+         d_h=[1, 2], d_v=[1, 3], dtype=WIDE)  # fmt: skip
 def latents_of_heads(heads, d_h, d_v, dtype):
     w_k, w_v = tensors((heads, 5, d_h), (heads, 5, d_v), dtype=dtype)
     tables = [np.concatenate([*array(w)], axis=1) for w in (w_k, w_v)]
@@ -1183,8 +1209,8 @@ def moved(model):
     return model
 
 
-@promise("LoraLinear", "starts as the layer; merged equals unmerged; factors have 32 bits at least", options=OPTIONS,
-         shape=[(1, 1), (1, 4), (4, 1), (3, 5), (5, 3)], bias=[False, True],
+@promise("LoraLinear", "starts as the layer; merged equals unmerged; factors have 32 bits at least",
+         options=OPTIONS, shape=[(1, 1), (1, 4), (4, 1), (3, 5), (5, 3)], bias=[False, True],
          dtype=[*DTYPES, "autocast"])  # fmt: skip
 def merged_equals_unmerged(options, shape, bias, dtype):
     autocast, dtype = dtype == "autocast", torch.float32 if dtype == "autocast" else dtype
@@ -1305,7 +1331,8 @@ REFUSED = {  # a model, what is done to it, and the refusal
     "a row of zeros": (
         low_rank,
         inject("middle", magnitude=True),
-        "linear.weight must have no row of length 0 where magnitude is True, because it would never learn, got 3 of 4",
+        "linear.weight must have no row of length 0 where magnitude is True, "
+        "because it would never learn, got 3 of 4",
     ),
     "a tied head alone": (Tied, inject("h*"), "got 'h*', which leaves out ['head'], tied to other"),
     "GPT-2": (like_gpt2, inject("*"), "linear must be a torch.nn.Linear, got Conv1D: an nn.Linear"),
@@ -1354,7 +1381,8 @@ def refusals_change_nothing(row, frozen):
         )
 
 
-@promise("merge_lora", "a tied weight is refused until it is untied, and then nothing is lost", names=["head", ["head",
+@promise("merge_lora", "a tied weight is refused until it is untied, and then nothing is lost",
+         names=["head", ["head",
          "middle"]], parameter=["the same", "of the same memory"])  # fmt: skip
 def tied_weights(names, parameter):
     model, x = Tied(), torch.arange(6)
@@ -1393,8 +1421,8 @@ def root_layer(options, r):
     near(merge_lora(model)(x), out)
 
 
-@promise("LoraLinear", "a merge that overflows is refused", dtype=[torch.float16, torch.bfloat16, torch.float32],
-         magnitude=[False, True])  # fmt: skip
+@promise("LoraLinear", "a merge that overflows is refused",
+         dtype=[torch.float16, torch.bfloat16, torch.float32], magnitude=[False, True])  # fmt: skip
 def merge_overflows(dtype, magnitude):
     layer = LoraLinear(linear_of(3, 5, dtype=dtype), 2, magnitude=magnitude)
     with torch.no_grad():
@@ -1420,8 +1448,8 @@ def alpha_is_set(options, factor):
     assert f"alpha={layer.alpha:g}," in layer.extra_repr()
 
 
-@promise("compress", "acts where a model reads weights", where=["self_attn.out_proj", "linear1", "linear2"],
-         training=[False, True])  # fmt: skip
+@promise("compress", "acts where a model reads weights",
+         where=["self_attn.out_proj", "linear1", "linear2"], training=[False, True])  # fmt: skip
 def cut_inside(where, training):
     layer, (x,) = (
         nn.TransformerEncoderLayer(6, 2, 8, 0, batch_first=True).double(),
@@ -1453,8 +1481,10 @@ def power_steps(shape, scale, dtype, rank):
             near(p @ new.mT, m, DTYPES[dtype], unit=10 * scale or 1)
 
 
-@promise("newton_schulz", "maps singular values and keeps vectors, whatever the size of the numbers",
-         shape=[(1, 1), (1, 4), (4, 1), (5, 3), (3, 5), (4, 4)], steps=[0, 1, 5], scale=[0.0, 1e-30, 1.0, 1e30],
+@promise("newton_schulz",
+         "maps singular values and keeps vectors, whatever the size of the numbers",
+         shape=[(1, 1), (1, 4), (4, 1), (5, 3), (3, 5), (4, 4)], steps=[0, 1, 5],
+         scale=[0.0, 1e-30, 1.0, 1e30],
          dtype=WIDE, rank=[1, None])  # fmt: skip
 def equal_steps(shape, steps, scale, dtype, rank):
     (x,) = tensors(shape, dtype=dtype)

@@ -1,4 +1,5 @@
-"""What each factorization and count promises, checked at all small sizes on both sides of every border.
+"""What each factorization and count promises, checked at all small sizes on both sides of every
+border.
 
 A row of the table is a public function, the border that its cases cross, and a check, whose
 docstring is the promise. Tables have flat, repeated, falling and deficient spectra, empty rows and
@@ -52,7 +53,9 @@ KINDS = ("flat", "repeated", "falling", "deficient", "empty", "equal")
 
 
 def promise(*functions, border):
-    """Enter a check into the table, beside the functions whose promise it is, and the border that its cases cross."""
+    """Enter a check into the table, beside the functions whose promise it is, and the border that
+    its cases cross.
+    """
 
     def enter(check):
         TABLE.append(
@@ -102,7 +105,7 @@ def all_tables(kinds=KINDS, shapes=SHAPES):
 
 
 def positive_tables():
-    """Yield non-negative tables, and each rank; a product of non-negative factors keeps its rank."""
+    """Yield non-negative tables and each rank; a product of such factors keeps its rank."""
     for kind, table, k in all_tables():
         r = (min(table.shape) + 1) // 2
         low = np.abs(table[:, :r]) @ np.abs(table[:r])
@@ -125,7 +128,9 @@ def best_error(a, k):
 
 @promise("nmf", border="n or d is larger; k to min(n, d); float32; parts without weight")
 def returns_its_error():
-    """Factors are non-negative, parts have length 1 or 0, the heaviest first, and no error beats Eckart and Young."""
+    """Factors are non-negative, parts have length 1 or 0, the heaviest first, and no error beats
+    Eckart and Young.
+    """
     for (kind, x, k), dtype in itertools.product(positive_tables(), FLOATS):
         with case(kind=kind, shape=x.shape, k=k, dtype=dtype):
             given = x.astype(dtype)
@@ -253,7 +258,9 @@ def says_what_did_not_settle():
 
 
 def patterns(m, n):
-    """Yield masks of what is known: all, one entry, a diagonal, a row and a column without any, and three in four."""
+    """Yield masks of what is known: all, one entry, a diagonal, a row and a column without any, and
+    three in four.
+    """
     yield np.ones((m, n), bool)
     yield np.arange(m * n).reshape(m, n) == m * n // 2
     yield np.eye(m, n, dtype=bool)
@@ -275,7 +282,9 @@ def ridge(factors, values, penalty):
     border="squares or not at a penalty of 1e-8 of the factors'; no penalty; gaps",
 )
 def solves_each_column():
-    """The loss is that of the factors, it never rises, and each column of f is its own ridge regression."""
+    """The loss is that of the factors, it never rises, and each column of f is its own ridge
+    regression.
+    """
     for (kind, x, k), (penalty, dtype) in itertools.product(
         all_tables(("flat", "equal"), FEWER_SHAPES), PENALTIES
     ):
@@ -307,7 +316,9 @@ def solves_each_column():
 
 @promise("factorize_ratings", border="dense or sparse, CSR, CSC, or COO; rows out of order")
 def sparse_is_dense():
-    """A sparse table gives the factors of the dense one, a stored zero is a rating, and the order does not matter."""
+    """A sparse table gives the factors of the dense one, a stored zero is a rating, and the order
+    does not matter.
+    """
     for kind, x, k in all_tables(("flat", "empty")):
         known = fresh(3).random(x.shape) < 0.7
         known[0, 0] = True
@@ -332,7 +343,7 @@ def sparse_is_dense():
     border="a block holds one row, some rows, or all; rows with one rating or many",
 )
 def blocks_change_nothing():
-    """How many rows are solved together, and the order and unit of the rows, change only rounding."""
+    """How many rows are solved together, their order, and their unit change only rounding."""
     x, known = (
         table_of("flat", 60, 9),
         fresh(1).random((60, 9)) < np.linspace(0.05, 1, 60)[:, np.newaxis],
@@ -377,7 +388,9 @@ def judged_axes(x, labels, k):
     border="10 points for each coordinate; the scatter matrix is well conditioned to 1e-5, or not",
 )
 def solves_the_eigenproblem():
-    """The axes whiten the classes and separate their centers best, as a dense eigensolver and scikit-learn say."""
+    """The axes whiten the classes and separate their centers best, as a dense eigensolver and
+    scikit-learn say.
+    """
     for d, classes, extra, spread in itertools.product(
         (1, 2, 3, 4), (2, 3, 4), (-1, 0, 1, 40), (1, 1e-2, 1e-3, 4e-3)
     ):
@@ -404,7 +417,9 @@ def solves_the_eigenproblem():
 
 @promise("lda", border="a coordinate or direction with 1e-4 of the spread; coordinates without any")
 def ignores_order_units_and_constants():
-    """The order of points, a point twice, a unit for each coordinate, and constant coordinates change nothing."""
+    """The order of points, a point twice, a unit for each coordinate, and constant coordinates
+    change nothing.
+    """
     labels = np.repeat([0, 1, 2], 7)
     x = table_of("flat", 21, 3) + 2 * table_of("flat", 3, 3, seed=1)[labels]
     base = lda(x, labels, 2)
@@ -434,7 +449,7 @@ def ignores_order_units_and_constants():
 
 @promise("lda", border="float32 far from zero; new points near zero")
 def classifies_far_from_zero():
-    """The offset of float32 points changes no coordinate and no class, and a new point may be tiny."""
+    """The offset of float32 points changes no coordinate or class; a new point may be tiny."""
     labels = np.arange(4000) % 2
     for offset, spread in ((0, 1), (300, 0.1), (1e6, 0.3), (1e6, 0.1)):
         x = (table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]).astype(
@@ -523,7 +538,8 @@ def failure(k, eps):
     )
 
 
-@promise("norm_failure_probability", "norm_failure_chernoff", "norm_failure_bound", "inner_product_failure_bound",
+@promise("norm_failure_probability", "norm_failure_chernoff", "norm_failure_bound",
+         "inner_product_failure_bound",
          border="Stirling's series from k = 32 on; an integrand's series below 1")  # fmt: skip
 def failure_is_chi_square():
     """The exact chance is SciPy's, falls with k, and lies below the bounds, which are in order."""
@@ -575,7 +591,7 @@ def distortions(x, r):
     border="128 points to a block; pairs nearer than a tenth of their lengths; 2 points",
 )
 def distortion_by_differences():
-    """Each pair is what its difference gives, in float64 whatever comes, at every number of points."""
+    """Each pair is what its difference gives, always in float64, at every number of points."""
     for n in (2, 3, 127, 128, 129, 130, 255, 256, 257):
         for d, k in ((1, 1), (3, 2)):
             r = table_of("flat", k, d, seed=1)
@@ -595,10 +611,13 @@ def distortion_by_differences():
     )
 
 
-@promise("inner_product_std", "sign_inner_product_std", "sign_inner_products", "projected_product_error",
+@promise("inner_product_std", "sign_inner_product_std", "sign_inner_products",
+         "projected_product_error",
          border="parallel, orthogonal, and opposite vectors; a product of 0")  # fmt: skip
 def products_by_loops():
-    """The deviations are their formulas, estimates are loops, and the expected error is that of the moments."""
+    """The deviations are their formulas, estimates are loops, and the expected error is that of the
+    moments.
+    """
     for k, rho in itertools.product((1, 2, 7, 2**53), (-1.0, -0.3, 0.0, 1.0)):
         assert jl.inner_product_std(rho, k) == pytest.approx(math.sqrt((1 + rho**2) / k))
         assert jl.sign_inner_product_std(rho, k) == pytest.approx(
@@ -627,7 +646,9 @@ def products_by_loops():
 
 
 def moments(d):
-    """Yield second moments: none, of many vectors, of fewer than d, with a zero coordinate, in mixed units."""
+    """Yield second moments: none, of many vectors, of fewer than d, with a zero coordinate, in
+    mixed units.
+    """
     yield None
     for n in {2 * d, max(d - 1, 1)}:
         s = table_of("flat", n, d, seed=7)
@@ -655,7 +676,9 @@ def root_of(moment, d):
     border="no moment, a singular one, a zero coordinate; more ranks than directions",
 )
 def factors_have_the_least_error():
-    """The error is Eckart and Young's of the weighted matrix, and a zero row or column, or a unit, changes nothing."""
+    """The error is Eckart and Young's of the weighted matrix, and a zero row or column, or a unit,
+    changes nothing.
+    """
     for kind, w, k in all_tables(shapes=FEWER_SHAPES):
         for s_moment, h_moment in zip(
             moments(w.shape[0]), itertools.cycle(moments(w.shape[1])), strict=False
@@ -734,7 +757,9 @@ def scores_by_loops():
     "fit_factors", border="no step; a zero target; float32; repeated or missing singular values"
 )
 def descent_nears_the_best():
-    """The losses are half the squared errors, they end near Eckart and Young's and never below, in every unit."""
+    """The losses are half the squared errors, they end near Eckart and Young's and never below, in
+    every unit.
+    """
     for (kind, a, k), dtype in itertools.product(
         all_tables(shapes=[(1, 1), (4, 4), (3, 5), (5, 3)]), FLOATS
     ):
@@ -766,7 +791,7 @@ def descent_nears_the_best():
     border="m below or above n; fewer than two rows or columns; any unit",
 )
 def report_is_the_spectrum():
-    """The stable rank and the ranks kept are those of the singular values, in every unit and type."""
+    """The stable rank and the ranks kept are the singular values', in every unit and type."""
     for kind, (m, n) in itertools.product(KINDS, SHAPES):
         a = table_of(kind, m, n)
         for power, dtype in (
@@ -801,7 +826,9 @@ def report_is_the_spectrum():
 
 @promise("compress", border="k or energy; with a moment or without; a bias or none; a zero weight")
 def compression_is_the_best():
-    """The product of the two weights is the best of its rank for the inputs, and an energy keeps its share."""
+    """The product of the two weights is the best of its rank for the inputs, and an energy keeps
+    its share.
+    """
     for kind, (m, n) in itertools.product(KINDS, FEWER_SHAPES):
         a, s = table_of(kind, m, n), table_of("flat", 2 * n, n, seed=1)
         for moment, bias in ((None, True), (s.T @ s, False)):
@@ -897,7 +924,9 @@ CARDS = [
     border="compute or memory; exact or k = n; below and above the crossover",
 )
 def crossover_by_scanning():
-    """A floor is the higher wall, and from the crossover on, and nowhere before, Linformer's is the lower."""
+    """A floor is the higher wall, and from the crossover on, and nowhere before, Linformer's is the
+    lower.
+    """
     for card, k, d, heads, batch in itertools.product(CARDS, (1, 2, 5, 40), (1, 8), (1, 3), (1, 4)):
         with case(card=card.source[:12], k=k, d=d, heads=heads, batch=batch):
             found = roofline.gpu_crossover(k, d, heads, card, batch=batch)
@@ -926,7 +955,9 @@ def crossover_by_scanning():
     border="fused or not; k or none; one half of the layer or the other; free memory",
 )
 def bytes_by_arrays():
-    """Bytes are those of the arrays, and a plan runs what fits into four fifths of the free ones and says the rest."""
+    """Bytes are those of the arrays, and a plan runs what fits into four fifths of the free ones
+    and says the rest.
+    """
     for n, d, heads, batch, k, fused in itertools.product(
         (1, 4, 9), (1, 8), (1, 2), (1, 3), (None, 1), (True, False)
     ):

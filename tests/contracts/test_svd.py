@@ -1,4 +1,5 @@
-"""What randomized SVD, PCA, and the counts of rank promise, swept across every border where they take another way.
+"""What randomized SVD, PCA, and the counts of rank promise, swept across every border where they
+take another way.
 
 Small sizes are swept exhaustively, flat spectra first: a spectrum that falls fast hides what goes
 wrong at a border.
@@ -76,7 +77,9 @@ def check_promises(a, k, row, *, exact=False, near=1e99, **options):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_rank_and_shape(kind, dtype):
-    """All ranks of all sides up to 25, so that block and passes meet each border: k + 10 = side, and 10 k = side."""
+    """All ranks of all sides up to 25, so that block and passes meet each border: k + 10 = side,
+    and 10 k = side.
+    """
     for side in range(1, 26 if dtype == "float64" else 15):
         for m, n in ((side, side), (side + 7, side), (side, 2 * side)):
             a = KINDS[kind](m, n).astype(dtype)
@@ -105,7 +108,9 @@ def test_larger_shapes(kind, m, n):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_changes_nothing(kind):
-    """Transposition, units, the order of rows, rows of zeros, and the form: dense, sparse, or an operator."""
+    """Transposition, units, the order of rows, rows of zeros, and the form: dense, sparse, or an
+    operator.
+    """
     for (m, n), k in itertools.product([(30, 14), (27, 26), (70, 33)], (1, 2, 3, 4, 12, 14)):
         a = KINDS[kind](m, n)
         s, rows = randomized_svd(a, k, rng=3).s, default_rng(4).permutation(m)
@@ -233,7 +238,7 @@ def test_new_points_may_be_tiny():
 
 
 def reduced(a):
-    """Row-reduce a matrix of integers exactly, and return the pivot columns and the nonzero rows."""
+    """Row-reduce a matrix of integers exactly; return the pivot columns and nonzero rows."""
     rows, pivots = [[Fraction(int(x)) for x in row] for row in a], []
     for j in range(len(rows[0])):
         r = len(pivots)
@@ -251,7 +256,9 @@ def reduced(a):
 
 
 def integers():
-    """Every 2 x 3 matrix with entries 0, 1, and 7, and 600 larger ones drawn at random, many of them deficient."""
+    """Every 2 x 3 matrix with entries 0, 1, and 7, and 600 larger ones drawn at random, many of
+    them deficient.
+    """
     yield from (np.reshape(entries, (2, 3)) for entries in itertools.product((0, 1, 7), repeat=6))
     rng = default_rng(0)
     for _ in range(600):
@@ -318,12 +325,15 @@ def test_tiny_float32():
 
 
 def test_byte_order_changes_nothing():
-    """Files such as FITS hold big-endian numbers, whose types are equal to none of NumPy's usual ones."""
+    """Files such as FITS hold big-endian numbers, whose types are equal to none of NumPy's usual
+    ones.
+    """
     for code in ("f2", "f4", "f8", "i4"):
         a = (8 * with_spectrum(np.ones(3), 20, 12)).astype(f"<{code}")
         b = a.astype(f">{code}")
         assert numerical_rank(b) == numerical_rank(a)
-        for parts in (rank_factorization, lambda x: truncated_svd(x, 2), lambda x: randomized_svd(x, 2, rng=0),
+        for parts in (rank_factorization, lambda x: truncated_svd(x, 2),
+                      lambda x: randomized_svd(x, 2, rng=0),
                       lambda x: (PCA().fit(x).components_,)):  # fmt: skip
             for x, y in zip(parts(a), parts(b), strict=True):
                 assert x.dtype == y.dtype, code
@@ -355,7 +365,9 @@ def test_gap_between_levels():
 
 
 def test_gap_in_noise():
-    """Three directions well above square noise, whose last values lie far apart by chance; and exact ranks."""
+    """Three directions well above square noise, whose last values lie far apart by chance; and
+    exact ranks.
+    """
     n, rng, right = 30, default_rng(0), 0
     for _ in range(100):
         strong = (orthonormal(n, 3, rng) * (6 * np.sqrt(n))) @ orthonormal(n, 3, rng).T
@@ -377,7 +389,9 @@ def test_gap_in_noise():
 
 
 def test_part_of_a_spectrum():
-    """With the sum of all squares, part of a spectrum gives what all of it gives, or the rule is refused."""
+    """With the sum of all squares, part of a spectrum gives what all of it gives, or the rule is
+    refused.
+    """
     a = default_rng(0).standard_normal((60, 40)) / np.sqrt(np.arange(1, 41))
     s = np.linalg.svd(a, compute_uv=False)
     for rule, share in itertools.product(("energy", "error"), np.linspace(0.05, 0.95, 19)):

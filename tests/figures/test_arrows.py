@@ -13,7 +13,7 @@ START = {"a": [[3, 0], [4, 5]], "theta": 0.3}
 
 
 def check(hand, form="ellipse"):
-    """Compare with NumPy, and the singular values with the longest and the shortest of many images."""
+    """Compare with NumPy, and singular values with the longest and shortest of many images."""
     a, theta = np.array(hand.call("table")["a"]), hand.call("state")["theta"]
     angles = np.linspace(0, np.pi, 20001)
     lengths = np.linalg.norm(a @ [np.cos(angles), np.sin(angles)], axis=0)

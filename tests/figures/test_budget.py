@@ -1,4 +1,6 @@
-"""The budget: bytes by hand, answers as the twin in NumPy gives them, and the best result, which stays."""
+"""The budget: bytes by hand, answers as the twin in NumPy gives them, and the best result, which
+stays.
+"""
 
 import numpy as np
 import pytest
@@ -35,7 +37,9 @@ def test_bytes_by_hand(change, expected):
 
 
 def test_answers_are_numpys(hand):
-    """A number on the border of two answers may fall the other way: one question in a hundred, at most."""
+    """A number on the border of two answers may fall the other way: one question in a hundred, at
+    most.
+    """
     told = counted_stories()
     assert len(told) == 60
 

@@ -1,4 +1,6 @@
-"""What fits on cards: the script's counts are the package's, for the whole table and for what readers paste."""
+"""What fits on cards: the script's counts are the package's, for the whole table and for what
+readers paste.
+"""
 
 import json
 import re
@@ -18,7 +20,9 @@ NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
 def test_states_match_package(hand):
-    """Every model of the table and every configuration, with other settings each time, number for number."""
+    """Every model of the table and every configuration, with other settings each time, number for
+    number.
+    """
     rng = np.random.default_rng(0)
     pasted = {
         name: {"pasted": json.dumps(each["config"]), "billions": each["billions"]}
@@ -64,7 +68,9 @@ def sorted_items(part):
 
 
 def test_paste(hand):
-    """What is refused gets its sentence, loses nothing, and runs nothing; a configuration is counted."""
+    """What is refused gets its sentence, loses nothing, and runs nothing; a configuration is
+    counted.
+    """
     hand.set(model="DeepSeek-V3", gpu="H200", weight_bits=8)
     hand.figure.get_by_text("Paste a config.json").click()
     area, size = hand.figure.locator("textarea"), hand.figure.get_by_label("weights, in billions")

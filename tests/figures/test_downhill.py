@@ -42,7 +42,9 @@ def test_random_states(hand):
 
 
 def test_as_the_chapter_says(hand):
-    """Three steps of 0.1, as by hand; one of 0.3 leads uphill; and from the other side to the mirror image."""
+    """Three steps of 0.1, as by hand; one of 0.3 leads uphill; and from the other side to the
+    mirror image.
+    """
     ways = (
         ([2, 0], 0.1, 1),
         ([2, 0], 0.1, 2),
@@ -61,7 +63,8 @@ def test_as_the_chapter_says(hand):
 
 
 def test_ball_by_hand(hand):
-    for start, size, steps, words in (([2, 0], 0.3, 1, "landed higher"), ([1, -1], 0.1, 20, "saddle"),
+    for start, size, steps, words in (([2, 0], 0.3, 1, "landed higher"),
+                                      ([1, -1], 0.1, 20, "saddle"),
                                       ([2.4, 2.4], 0.4, 1, "leave the map")):  # fmt: skip
         hand.set(start=start, size=size, step=steps - 1)
         hand.figure.get_by_label("steps", exact=True).press("ArrowRight")

@@ -1,4 +1,6 @@
-"""What all figures share: their numbers, their address, and their manners on a page, in print and in a notebook."""
+"""What all figures share: their numbers, their address, and their manners on a page, in print and
+in a notebook.
+"""
 
 import re
 from functools import partial
@@ -86,7 +88,9 @@ def hands(show):
 
 @each_instrument
 def test_walk(hands, show, name):
-    """NumPy's numbers and words, no message, no request, and one name left behind; then another state, by a link."""
+    """NumPy's numbers and words, no message, no request, and one name left behind; then another
+    state, by a link.
+    """
     one, hand = INSTRUMENTS[name](), hands[name]
     assert hand.call("state") == one.state
     assert hand.shown() == pytest.approx(one.numbers, rel=1e-6, abs=1e-6)
@@ -227,7 +231,8 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "attend": {"query": [[5, 0]], "sharpness": [-1, 4.1]},
     "album": {"written": [0, 65], "d": [8], "method": ["mean"]},
     "card": {
-        "n": [0, 10_000, 2**20 + 2**13], "model": ["12", 8, "pasted"], "gpu": ["H300"], "cards": [0, 17], "share": [49],
+        "n": [0, 10_000, 2**20 + 2**13], "model": ["12", 8, "pasted"], "gpu": ["H300"],
+        "cards": [0, 17], "share": [49],
         "other": [-1, 41], "own": [[80, 2039], [0, 1, 1]],
         "split": ["words"], "weight_bits": [5], "cache_bits": [2], "pasted": [3],
     },
@@ -268,26 +273,36 @@ def test_bad_states(hands, name):
 
 
 DEGREE = np.pi / 180
-KEYS = [  # a state, a handle, and what each key, one after the other, makes of a part of the state or a number
+# A state, a handle, and what each key, one after the other, makes of a part of the state or a
+# number.
+KEYS = [
     ("arrows", {"theta": 0}, "input x", "theta",
-     {"ArrowUp": DEGREE, "Shift+ArrowRight": 16 * DEGREE, "ArrowLeft": 15 * DEGREE, "End": 90 * DEGREE, "Home": 0}),
+     {"ArrowUp": DEGREE, "Shift+ArrowRight": 16 * DEGREE, "ArrowLeft": 15 * DEGREE,
+      "End": 90 * DEGREE, "Home": 0}),
     ("downhill", {"start": [2, 0], "step": 0}, "the ball", "start",
      {"ArrowUp": [2, 0.1], "Shift+ArrowLeft": [1, 0.1], "PageDown": [1, -0.9]}),
     ("cloud", {"center": [1, 1]}, "mean of the cloud", "center",
      {"ArrowRight": [1.1, 1], "Shift+ArrowLeft": [0.1, 1], "PageDown": [0.1, 0]}),
-    ("dice", {"eps": 0.5}, "upper", "eps", {"ArrowUp": 0.51, "Shift+ArrowDown": 0.41, "End": 0.99, "Home": 0.01}),
-    ("dice", {"eps": 0.5}, "lower", "eps", {"ArrowUp": 0.49, "Shift+ArrowDown": 0.59, "Home": 0.99, "End": 0.01}),
+    ("dice", {"eps": 0.5}, "upper", "eps",
+     {"ArrowUp": 0.51, "Shift+ArrowDown": 0.41, "End": 0.99, "Home": 0.01}),
+    ("dice", {"eps": 0.5}, "lower", "eps",
+     {"ArrowUp": 0.49, "Shift+ArrowDown": 0.59, "Home": 0.99, "End": 0.01}),
     ("shadow", {"x": [1, 2], "theta": 0}, "direction of the line", "theta",
      {"ArrowUp": DEGREE, "Shift+ArrowLeft": -14 * DEGREE, "End": 90 * DEGREE, "Home": 0}),
     ("shadow", {"x": [-3, -4], "theta": 0}, "angle between", "angle",  # 53 degrees
-     {"ArrowRight": 54, "ArrowDown": 53, "Shift+ArrowUp": 68, "End": 90, "ArrowLeft": 89, "Home": 0}),
+     {"ArrowRight": 54, "ArrowDown": 53, "Shift+ArrowUp": 68, "End": 90, "ArrowLeft": 89,
+      "Home": 0}),
     ("spectrum", {"s": [1] + [0.5] * 11}, "singular value 2", "s", {
-        "ArrowUp": [1, 0.51] + [0.5] * 10, "Shift+ArrowUp": [1, 0.61] + [0.5] * 10, "End": [1, 1] + [0.5] * 10,
+        "ArrowUp": [1, 0.51] + [0.5] * 10, "Shift+ArrowUp": [1, 0.61] + [0.5] * 10,
+        "End": [1, 1] + [0.5] * 10,
         "Home": [1] + [0] * 11}),
-    ("spectrum", {"k": 4}, "cut", "k", {"ArrowRight": 5, "Shift+ArrowRight": 8, "End": 12, "ArrowLeft": 11, "Home": 1}),
-    ("tilt", {"k": 8}, "cut", "k", {"ArrowRight": 9, "Shift+ArrowRight": 19, "PageDown": 9, "End": 160, "Home": 1}),
+    ("spectrum", {"k": 4}, "cut", "k",
+     {"ArrowRight": 5, "Shift+ArrowRight": 8, "End": 12, "ArrowLeft": 11, "Home": 1}),
+    ("tilt", {"k": 8}, "cut", "k",
+     {"ArrowRight": 9, "Shift+ArrowRight": 19, "PageDown": 9, "End": 160, "Home": 1}),
     ("windows", {"borders": [0, 3, 6, 9]}, "border 2,", "borders",
-     {"ArrowUp": [0, 3, 5, 9], "Shift+ArrowDown": [0, 3, 8, 9], "Home": [0, 3, 4, 9], "End": [0, 3, 8, 9]}),
+     {"ArrowUp": [0, 3, 5, 9], "Shift+ArrowDown": [0, 3, 8, 9], "Home": [0, 3, 4, 9],
+      "End": [0, 3, 8, 9]}),
     ("attend", {"query": [2.5, 0]}, "tip of the query", "query",
      {"ArrowUp": [2.5, 0.1], "Shift+ArrowLeft": [1.5, 0.1]}),
 ]  # fmt: skip
@@ -304,7 +319,9 @@ def test_keys(hands, name, start, handle, part, keys):
 
 @pytest.mark.parametrize(("screen", "least"), [(LIGHT, 24), (PHONE, 44)], ids=["mouse", "finger"])
 def test_controls(show, screen, least):
-    """What a hand takes hold of has a name and is `least` pixels high, and nothing is wider than the screen."""
+    """What a hand takes hold of has a name and is `least` pixels high, and nothing is wider than
+    the screen.
+    """
     page = show(*(make() for make in INSTRUMENTS.values()), **screen).page
     page.evaluate(READY)
     assert violations(page) == []
@@ -318,7 +335,8 @@ def test_controls(show, screen, least):
 
 # At one stroke, however slow the machine is.
 THREE_STEPS = """(grip) => ["ArrowUp", "ArrowRight", "ArrowUp"].forEach((key, i) => {
-  if (grip.type === "radio") grip.closest("figure").querySelectorAll(`[name="${grip.name}"]`)[(i + 1) % 2].click();
+  if (grip.type === "radio") grip.closest("figure")
+    .querySelectorAll(`[name="${grip.name}"]`)[(i + 1) % 2].click();
   else if (grip.type === "range") {
     grip.stepUp();
     grip.dispatchEvent(new Event("input", { bubbles: true }));
@@ -327,7 +345,9 @@ THREE_STEPS = """(grip) => ["ArrowUp", "ArrowRight", "ArrowUp"].forEach((key, i)
 
 
 def test_one_sentence(show):
-    """Each figure says one sentence for three quick steps, and shows it where there was room for it."""
+    """Each figure says one sentence for three quick steps, and shows it where there was room for
+    it.
+    """
     page = show(*(make() for make in INSTRUMENTS.values())).page
     page.evaluate(READY)
     on_page = dict(zip(INSTRUMENTS, page.locator("figure.instrument").all(), strict=True))
@@ -360,7 +380,8 @@ def test_presets_morph(show, motion):
     end = figures.spectrum(0.5 ** np.arange(12)).state["s"]
     way = """async (figure) => {
       const seen = [], from = figure.instrument.state().s[1];
-      [...figure.querySelectorAll("button")].find((button) => button.textContent === "halving").click();
+      [...figure.querySelectorAll("button")].find((button) => button.textContent === "halving")
+        .click();
       while (figure.getAttribute("aria-busy") === "true") {
         await new Promise(requestAnimationFrame);
         seen.push(figure.instrument.state().s[1]);
@@ -422,7 +443,8 @@ WAYS_TO_HOLD = {
     ),
 }
 AT_REST = """async () => {
-  for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 100))) at = scrollY;
+  for (let at = null; at !== scrollY; await new Promise((done) => setTimeout(done, 100))) at =
+    scrollY;
 }"""
 # Where on a panel a finger comes down beside every handle: of those places the one nearest to the
 # middle.
@@ -430,7 +452,8 @@ BESIDE = """
 (panel) => {
   panel.scrollIntoView({ block: "center" });
   const { left, top, width, height } = panel.getBoundingClientRect(), places = [];
-  const steps = Array.from({ length: 19 }, (_, i) => (i + 1) / 20 - 0.5), off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
+  const steps = Array.from({ length: 19 }, (_, i) => (i + 1) / 20 - 0.5),
+    off = [-12, -9, -6, -3, 0, 3, 6, 9, 12];
   for (const a of steps) for (const b of steps) places.push([a * width, b * height]);
   places.sort((p, q) => Math.hypot(...p) - Math.hypot(...q));
   const at = (x, y) => document.elementFromPoint(left + width / 2 + x, top + height / 2 + y);
@@ -500,7 +523,8 @@ def test_removed_output_is_forgotten(browser, markup):
     page.evaluate("() => document.querySelector('figure').instrument.set({})")
     assert page.workers
     page.evaluate(
-        "() => { window.gone = new WeakRef(document.querySelector('figure')); document.body.replaceChildren(); }"
+        "() => { window.gone = new WeakRef(document.querySelector('figure')); "
+        "document.body.replaceChildren(); }"
     )
     page.clock.fast_forward(60_000)  # a worker waits a while for more to do
     session = page.context.new_cdp_session(page)

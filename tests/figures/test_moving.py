@@ -1,4 +1,6 @@
-"""Pictures that one number moves: judged by formulas of their own, at every station and between; and the player."""
+"""Pictures that one number moves: judged by formulas of their own, at every station and between;
+and the player.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ FIGURE = moving
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_as_in_python(show, scene):
-    """At every station and between two of them the browser's numbers are Python's, and so are those of the start."""
+    """At every station and between two of them the browser's numbers are Python's, and so are those
+    of the start.
+    """
     hand, stations = show(moving(scene)), np.array(SCENES[scene].stations)
     for t, seen in zip(places := [*stations, *(stations[:-1] + 0.3 * np.diff(stations))],
                        hand.tour([{"t": float(t)} for t in places]), strict=True):  # fmt: skip
@@ -42,7 +46,9 @@ def test_line_trades(show):
 
 
 def test_axis_of_lda(show):
-    """The numbers are quadratic forms and distances from two means, and the best axis is that of the package."""
+    """The numbers are quadratic forms and distances from two means, and the best axis is that of
+    the package.
+    """
     rows, classes = [], GROUPS + np.array([3.5, 1])
     means = classes.mean(axis=1)
     t_w = sum(
@@ -68,7 +74,9 @@ def test_axis_of_lda(show):
 
 
 def test_best_stretch_is_chernoffs(show):
-    """Markov's bound is least at t = 1/6, in the first line of the theorem, whose lines add up in the package."""
+    """Markov's bound is least at t = 1/6, in the first line of the theorem, whose lines add up in
+    the package.
+    """
     seen = show(moving("markov")).tour([{"t": t / 200} for t in range(61)])
     bounds = [each.shown()["bound"] for each in seen]
     assert np.argmin(bounds) == 33
@@ -102,7 +110,9 @@ def test_writes_are_the_delta_rule(show):
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_player(show, motion):
-    """It runs to the end by itself, a key stops it, and where no motion is wanted each press goes one station on."""
+    """It runs to the end by itself, a key stops it, and where no motion is wanted each press goes
+    one station on.
+    """
     hand = show(moving("line", 0), reduced_motion=motion)
     states, stations = (
         "() => document.querySelector('figure').instrument.state().t",

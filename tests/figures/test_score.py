@@ -39,7 +39,9 @@ def test_other_tables(show, u, v):
 
 
 def test_only_shadows_count(hand):
-    """Dragged along its dashed line, a pixel beside it, s keeps the score; dragged off the line it does not."""
+    """Dragged along its dashed line, a pixel beside it, s keeps the score; dragged off the line it
+    does not.
+    """
     start = hand.set(s=[1, 2], h=[3, 4])
     hand.page.wait_for_timeout(500)  # after a rest a new change begins
     hand.drag("tip of s", 31, 60)

@@ -1,4 +1,6 @@
-"""The bars of a spectrum are dragged: the error of the cut is NumPy's, and the picture has those singular values."""
+"""The bars of a spectrum are dragged: the error of the cut is NumPy's, and the picture has those
+singular values.
+"""
 
 import numpy as np
 import pytest
@@ -51,7 +53,10 @@ def test_painted_bars(hand):
 def test_picture(hand):
     hand.button("halving").click()
     hand.set(s=[0.4, 0.1, 0.05, *[0] * 9], k=2)
-    data = "(c) => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 0)"
+    data = (
+        "(c) => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
+        ".filter((_, i) => i % 4 === 0)"
+    )
     gray = np.array(hand.figure.locator("canvas").first.evaluate(data), dtype=float).reshape(64, 64)
     s = np.linalg.svd(gray, compute_uv=False)
     assert (gray.min(), gray.max()) > (0, 0)

@@ -1,4 +1,6 @@
-"""Cut a trained model's attention on the page: what it says is PyTorch's, for every cut, and for many stories."""
+"""Cut a trained model's attention on the page: what it says is PyTorch's, for every cut, and for
+many stories.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,8 @@ STORIES = [story for story in st.stories(60, facts=3, rng=4711) if len(story.wor
 
 RUN = """
 async ([place, runs]) => {
-  const { storytellerModel, storyteller_weights } = eval(place), model = storytellerModel(storyteller_weights);
+  const { storytellerModel, storyteller_weights } = eval(place),
+    model = storytellerModel(storyteller_weights);
   model.directions = Float64Array.from(runs.directions);
   const weights = { scores: model.cutScores, latents: model.cutLatents };
   return runs.all.map(({ ids, cut, k }) => {
@@ -152,7 +155,10 @@ def test_bad_states_are_refused(hand, state, words):
 
 
 # The demonstration takes five seconds: with a clock ten times as fast, half of one.
-FAST = "window.setTimeout = ((real) => (act, wait, ...rest) => real(act, wait / 10, ...rest))(window.setTimeout);"
+FAST = (
+    "window.setTimeout = ((real) => (act, wait, ...rest) => real(act, wait / 10, "
+    "...rest))(window.setTimeout);"
+)
 WATCH = """
 addEventListener("DOMContentLoaded", () => {
   const figure = document.querySelector("figure");
@@ -189,7 +195,8 @@ def test_demonstration(show, motion, address, ks):
 def test_input_ends_demonstration(show):
     press_elsewhere = """
       addEventListener("DOMContentLoaded", () => {
-        const figure = document.querySelector("figure"), press = new Event("keydown", { bubbles: true });
+        const figure = document.querySelector("figure"),
+          press = new Event("keydown", { bubbles: true });
         const wait = () => {
           if (figure.instrument?.state().k === 0) document.body.dispatchEvent(press);
           else requestAnimationFrame(wait);

@@ -1,4 +1,6 @@
-"""A picture is tilted, and its spectrum cut: the browser's numbers are NumPy's for the same gray values."""
+"""A picture is tilted, and its spectrum cut: the browser's numbers are NumPy's for the same gray
+values.
+"""
 
 import io
 
@@ -154,7 +156,8 @@ def test_odd_pictures(show):
 def test_last_wish_is_drawn(hand):
     last = hand.figure.evaluate(
         """async (figure) => {
-          const all = [1, 2, 3, 4, 30].map((tilt) => figure.instrument.set({ picture: "window", tilt, k: 2 }));
+          const all = [1, 2, 3, 4, 30]
+            .map((tilt) => figure.instrument.set({ picture: "window", tilt, k: 2 }));
           await Promise.all(all);
           return figure.instrument.numbers().layers_for_5_percent;
         }"""

@@ -1,4 +1,6 @@
-"""Borders between the words of a story are dragged: tables and the next word are those of the package's model."""
+"""Borders between the words of a story are dragged: tables and the next word are those of the
+package's model.
+"""
 
 import numpy as np
 import pytest
@@ -55,7 +57,7 @@ def test_random_states(hand):
 
 
 def test_red_alone(hand):
-    """A window of its own for the word that is asked for is enough; and no border beside it may go."""
+    """A window of its own for the wanted word is enough, and no border beside it may go."""
     assert hand.set(borders=[0, 3, 4])["right"] > 0.99
     assert hand.set(borders=[0, 8, 15])["right"] < 0.2
     for border in (2, 3, 4, 5):

@@ -11,7 +11,8 @@ from lowrank_tutor.kit.questions import check, exercises, register
 # As Enter does it, for one answer after the other: a text for each field.
 SUBMIT = """
 ([name, answers]) => answers.map((texts) => {
-  const form = document.querySelector(`form[data-name="${name}"]`), inputs = [...form.querySelectorAll("input")];
+  const form = document.querySelector(`form[data-name="${name}"]`),
+    inputs = [...form.querySelectorAll("input")];
   inputs.forEach((input, i) => (input.value = texts[i]));
   form.requestSubmit();
   const lines = [...form.querySelectorAll("output > span")].map((line) => line.textContent);
@@ -47,7 +48,9 @@ def readings(browser):
 
 
 def answers_to(question):
-    """Answers of every kind: right, common, any, in another order, rounded too early, and each number alone."""
+    """Answers of every kind: right, common, any, in another order, rounded too early, and each
+    number alone.
+    """
     right = question.right
     yield from (right, right[::-1], (-123.0,) * len(right))
     yield from (tuple(factor * one for one in right) for factor in (-1, 2, 0.5, 0.3333, 0))
@@ -81,13 +84,20 @@ def test_field_and_package_agree(submit, name):
 
 
 NUMBERS = {  # the reading of an English page comes first
-    "4,223": ["4223", "4.223"], "4.223": ["4.223", "4223"], "-35,598": ["-35598", "-35.598"], "1,5": ["1.5"],
-    "0,5": ["0.5"], "0,500": ["0.5"], ",5": ["0.5"], "5,": ["5"], "1.234,5": ["1234.5"], "1,234.5": ["1234.5"],
-    "1 234,5": ["1234.5"], "1\u202f234,5": ["1234.5"], "1'234.5": ["1234.5"], "1,234,567": ["1234567"],
-    "1.234.567,8": ["1234567.8"], "1,23,456": [], "1,234,": [], "12.5 %": ["0.125"], "1 / 2": ["0.5"],
-    "(1/2)": ["0.5"], "2,5/0,5": ["5"], "1/0": [], "1 2": [], "1..2": [], "1 + 1": [], "two": [], "0x10": [],
-    "Infinity": [], "1e400": [], "": [], "-": [], "\u22123.5": ["-3.5"], "\u20134": ["-4"], "- 4": ["-4"],
-    "1\u20442": ["0.5"], "3 - 4": [], "7,7\u00b710^8": ["770000000"], "5 \u00b7 10^(-1)": ["0.5"], "10^5": ["100000"],
+    "4,223": ["4223", "4.223"], "4.223": ["4.223", "4223"], "-35,598": ["-35598", "-35.598"],
+    "1,5": ["1.5"],
+    "0,5": ["0.5"], "0,500": ["0.5"], ",5": ["0.5"], "5,": ["5"], "1.234,5": ["1234.5"],
+    "1,234.5": ["1234.5"],
+    "1 234,5": ["1234.5"], "1\u202f234,5": ["1234.5"], "1'234.5": ["1234.5"],
+    "1,234,567": ["1234567"],
+    "1.234.567,8": ["1234567.8"], "1,23,456": [], "1,234,": [], "12.5 %": ["0.125"],
+    "1 / 2": ["0.5"],
+    "(1/2)": ["0.5"], "2,5/0,5": ["5"], "1/0": [], "1 2": [], "1..2": [], "1 + 1": [], "two": [],
+    "0x10": [],
+    "Infinity": [], "1e400": [], "": [], "-": [], "\u22123.5": ["-3.5"], "\u20134": ["-4"],
+    "- 4": ["-4"],
+    "1\u20442": ["0.5"], "3 - 4": [], "7,7\u00b710^8": ["770000000"], "5 \u00b7 10^(-1)": ["0.5"],
+    "10^5": ["100000"],
     "-10**5": ["-100000"], "2.04 x 10^2": ["204"], "1e30": ["1e+30"], "1" * 100_000 + "x": [],
 }  # fmt: skip
 
@@ -98,7 +108,8 @@ def test_readings(readings):
 
 # For each question what both judges say: of a number or list, typed as Python writes it, or of
 # (what is typed, the same for the package).
-ASKED = "one number, such as 0.5"  # the page; the package refuses what is no number, and waits for one where none is
+# The page; the package refuses what is no number, and waits for one where none is.
+ASKED = "one number, such as 0.5"
 OTHER, RIGHT, ORDER = (
     "○ Not yet. Think.",
     "✓ Right.",
@@ -113,12 +124,15 @@ HALF, FOUR, HUGE, LENGTH, SIGN, ZERO = (
 )
 BORDERS = [
     ({"right": 3, "hints": {4: "Four.", 2.5: "Half.", 1e30: "Huge."}}, {
-        RIGHT: [3, 3.0, 3.0000000001, ("  3\u00a0", 3), ("+3", 3), ("6/2", 6 / 2), ("300%", 3), ("30*10^-1", 3.0)],
+        RIGHT: [3, 3.0, 3.0000000001, ("  3\u00a0", 3), ("+3", 3), ("6/2", 6 / 2), ("300%", 3),
+                ("30*10^-1", 3.0)],
         OTHER: [3.00000001, 2.52, 0, -0.0, 1e-320, 1e308, 1e31, ("\u22123", -3), ("\u20133", -3)],
         HALF: [2.5, 2.51], FOUR: [4, 4.0], HUGE: [1e30, 10**30],
         ASKED: [
-            ("", ...), (" ", [...]), ("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf),
-            ("1e400", 10**400), ("1/0", math.inf), ("0/0", math.nan), ("-", None), ("3 three", "3 three"),
+            ("", ...), (" ", [...]), ("NaN", math.nan), ("Infinity", math.inf),
+            ("-Infinity", -math.inf),
+            ("1e400", 10**400), ("1/0", math.inf), ("0/0", math.nan), ("-", None),
+            ("3 three", "3 three"),
             ("\u00bd", "\u00bd"), ("(3, 4)", [[3, 4], 5]), ("true", True),
         ],
     }),
@@ -133,8 +147,10 @@ BORDERS = [
     ({"right": 1e-12}, {RIGHT: [1e-12], OTHER: [9e-10, 0]}),
     ({"right": 1.55e23}, {RIGHT: [1.54e23], NEAR: [2e23, 2 * 10**23], OTHER: [3e23]}),
     ({"ask": ["a", "b"], "right": [2**53, 2**53 - 1]}, {
-        RIGHT: [[2**53, 2**53 - 1]], ORDER: [[2**53 - 1, 2**53]], "○ a: not yet. Think.\n○ b: not yet.": [[5, 6]],
-        "✓ a: right.\n○ b: still empty.": [[2**53, ...]], "○ a: still empty.\n○ b: not yet. Think.": [[..., 5]],
+        RIGHT: [[2**53, 2**53 - 1]], ORDER: [[2**53 - 1, 2**53]],
+        "○ a: not yet. Think.\n○ b: not yet.": [[5, 6]],
+        "✓ a: right.\n○ b: still empty.": [[2**53, ...]],
+        "○ a: still empty.\n○ b: not yet. Think.": [[..., 5]],
         ASKED: [[..., ...], [math.nan, 5], ("x|5", ["x", 5]), ("5|1/0", [5, math.inf])],
     }),
     ({"ask": ["a", "b", "c"], "right": [3, 0, -4], "direction": True,
@@ -144,10 +160,13 @@ BORDERS = [
             [6, 0, -8], [-3, 0, 4], [0.75, 0, -1], [3e300, 0, -4e300], [3e-320, 0, -4e-320],
             ("3/7|0|-.571", [3 / 7, 0, -0.571]),
         ],
-        SIGN: [[-15, 0, -20], [0.6, 0, 0.8]], MISSING: [[3, 0, ...], [..., ..., 5]], ASKED: [[3, math.inf, -4]],
-        OTHER: [[3, 1, -4], [30, 0, -41], [3, 0, 0], [0, 0, -4], [1e-300, 0, 1e300], [1e300, 1e-300, 0]],
+        SIGN: [[-15, 0, -20], [0.6, 0, 0.8]], MISSING: [[3, 0, ...], [..., ..., 5]],
+        ASKED: [[3, math.inf, -4]],
+        OTHER: [[3, 1, -4], [30, 0, -41], [3, 0, 0], [0, 0, -4], [1e-300, 0, 1e300],
+                [1e300, 1e-300, 0]],
     }),
-    ({"ask": ["a", "b"], "right": [0.6, 0.8], "hints": {(1.2, 1.6): "Length."}, "direction": True}, {
+    ({"ask": ["a", "b"], "right": [0.6, 0.8], "hints": {(1.2, 1.6): "Length."}, "direction": True},
+     {
         RIGHT: [[0.6, 0.8], [0.601, 0.799]], LENGTH: [[3, 4], [0.06, 0.08]], NEAR: [[0.59, 0.79]],
         ORDER: [[0.8, 0.6]], OTHER: [[30, 41], [0.6, 0.7], [0.6, 80]],
     }),

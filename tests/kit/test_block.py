@@ -1,4 +1,6 @@
-"""What goes onto a page: shared scripts once, data that stay data, one palette, and dark pages of every kind."""
+"""What goes onto a page: shared scripts once, data that stay data, one palette, and dark pages of
+every kind.
+"""
 
 import base64
 import io
@@ -50,19 +52,25 @@ class Site:
     def page(self, *blocks):
         self.linked.clear()
         sphinxext._link(self, "page", "page.html", {"body": "".join(blocks)}, None)
-        return f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}{'<p>a page</p>'.join(blocks)}"
+        return (
+            f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}"
+            f"{'<p>a page</p>'.join(blocks)}"
+        )
 
 
 STRANGERS = (  # other tools' elements, and names that no file of the package has
     '<div data-styles="kit/charts/x.css" data-scripts="explorer kit/sliders/explorer.js"></div>',
-    '<div class="check" data-styles="theme-a ../../../../etc/passwd" data-scripts="analytics.js"></div>',
+    '<div class="check" data-styles="theme-a ../../../../etc/passwd" '
+    'data-scripts="analytics.js"></div>',
     '<div class="check" data-scripts="; alert() kit/touch.js"></div>',
 )
 
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_two_faces(browser, monkeypatch, tmp_path, linked):
-    """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
+    """Both work with several blocks of a kind; the linked one holds no style and no script that
+    runs.
+    """
     monkeypatch.setenv("LOWRANK_TUTOR_PAGE", "1")
     monkeypatch.setenv("LOWRANK_TUTOR_LINKED", "1" if linked else "0")
     ask = (
@@ -93,7 +101,10 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
         thrown = []
         page.on("pageerror", lambda error: thrown.append(str(error)))
         page.goto((tmp_path / "page.html").as_uri())
-        alive = "() => [...document.querySelectorAll('figure.instrument')].filter((one) => one.instrument).length"
+        alive = (
+            "() => [...document.querySelectorAll('figure.instrument')].filter((one) => "
+            "one.instrument).length"
+        )
         assert page.evaluate(alive) == 4
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
         assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
@@ -221,7 +232,9 @@ def test_colors_can_be_told_apart(shade):
 
 
 def inverted(color):
-    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and screen over it."""
+    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and
+    screen over it.
+    """
     page, light = (np.array(to_rgb(each)) for each in (SURFACES["paper"].dark, color))
     weights = np.array(
         [0.213, 0.715, 0.072]
@@ -232,7 +245,9 @@ def inverted(color):
 
 @pytest.mark.parametrize("name", COLORS)
 def test_colors_on_dark_pages(name):
-    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and 1.4.3)."""
+    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and
+    1.4.3).
+    """
     light, _, either = COLORS[name]
     assert (
         min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark))
@@ -258,9 +273,11 @@ DARK = [
 ]
 LOOK = """
 ([light, dark]) => {
-  const block = document.querySelector("figure, form"), art = document.querySelector(".explorer-panels img, canvas");
+  const block = document.querySelector("figure, form"),
+    art = document.querySelector(".explorer-panels img, canvas");
   const color = getComputedStyle(block).getPropertyValue("--teal").trim();
-  return [color === dark ? "dark" : color === light ? "light" : color, art ? getComputedStyle(art).filter : null];
+  return [color === dark ? "dark" : color === light ? "light" : color,
+    art ? getComputedStyle(art).filter : null];
 }
 """
 

@@ -249,16 +249,21 @@ LINES = dict(
 NARROW = {"width": 2.1, "height": 2.6, "left": 0.4, "right": 0.1}
 EXTREMES = {
     **{f"curves at {at}, {scale}, {ylim}": functools.partial(
-        charts.curves, RANKS, LINES, at=at, scale=scale, ylim=ylim, xlabel="k", title="relative error", **room)
+        charts.curves, RANKS, LINES, at=at, scale=scale, ylim=ylim, xlabel="k",
+        title="relative error", **room)
        for at in (1, 128) for room in ({}, NARROW) for scale, ylim in (
-           (("linear", "linear"), (0, 1.2)), (("log", "log"), (3e-3, 2)), (("log", "log"), (None, None)))},
-    "flat": lambda: charts.curves(range(9), {"scores": np.ones(9), "weights": np.ones(9)}, title="t", **NARROW),
+           (("linear", "linear"), (0, 1.2)), (("log", "log"), (3e-3, 2)),
+           (("log", "log"), (None, None)))},
+    "flat": lambda: charts.curves(range(9), {"scores": np.ones(9), "weights": np.ones(9)},
+                                  title="t", **NARROW),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXTREMES)
 def test_words_keep_apart(name):
-    """They stand within the figure, and meet none of each other; names of lines stand beside the axes."""
+    """They stand within the figure, and meet none of each other; names of lines stand beside the
+    axes.
+    """
     figure = EXTREMES[name]()
     rendered(figure)
     (ax,), sheet = figure.axes, figure.bbox

@@ -107,7 +107,8 @@ def test_truth_waits_for_guess(hands, name):
 
 
 WRITTEN = [
-    (1234.5, ""), (0.0123, ".1%"), (2.6, ".0f"), (1e-5, ".3g"), (1.234e-5, "g"), (1234567.0, "g"), (-2.6, ".0f"),
+    (1234.5, ""), (0.0123, ".1%"), (2.6, ".0f"), (1e-5, ".3g"), (1.234e-5, "g"), (1234567.0, "g"),
+    (-2.6, ".0f"),
     (12345678, ""), (0.1 + 0.2, ".12f"), (123456.7, ".2g"), (0.286, ".0%"),
 ]  # fmt: skip
 
@@ -119,7 +120,8 @@ def test_written_numbers(browser):
         for truth, form in WRITTEN
     ]
     seen = page.evaluate(
-        f"(all) => {{ {asset('kit/canvas/values.js')}\nreturn all.map(([value, spec]) => format(value, spec)) }}",
+        f"(all) => {{ {asset('kit/canvas/values.js')}\nreturn all.map(([value, "
+        f"spec]) => format(value, spec)) }}",
         [[truth, data["spec"]] for truth, data in form],
     )
     assert seen == [data["answer"] for _, data in form]
@@ -234,7 +236,8 @@ def test_accessibility(show):
     )
     assert violations(hand.page) == []
     hand.page.evaluate(
-        "() => Promise.all([...document.querySelectorAll('figure')].map(f => f.instrument.set({shown:true})))"
+        "() => Promise.all([...document.querySelectorAll('figure')].map(f => "
+        "f.instrument.set({shown:true})))"
     )
     assert violations(hand.page) == []
     assert hand.page.evaluate("document.scrollingElement.scrollWidth") <= 360
@@ -253,7 +256,8 @@ CARRIED = """async () => {
   const next = [...document.querySelectorAll("figure")].at(-1);
   next.scrollIntoView();
   await new Promise((done) => setTimeout(done, 1500));
-  return next.instrument?.state() ?? [...next.querySelectorAll("[data-slider]")].map((one) => one.value);
+  return next.instrument?.state() ??
+    [...next.querySelectorAll("[data-slider]")].map((one) => one.value);
 }"""
 
 

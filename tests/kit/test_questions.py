@@ -1,4 +1,6 @@
-"""The checks of the exercises: right answers pass, common wrong ones get their hint, bad input is refused."""
+"""The checks of the exercises: right answers pass, common wrong ones get their hint, bad input is
+refused.
+"""
 
 import itertools
 import re

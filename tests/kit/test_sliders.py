@@ -1,4 +1,6 @@
-"""The slider widget: the markup that readers, tests and assistive technology rely on, its limits, and its live face."""
+"""The slider widget: the markup that readers, tests and assistive technology rely on, its limits,
+and its live face.
+"""
 
 import base64
 import html
@@ -41,7 +43,9 @@ def make(draw=bar, readout=double, *, alt="A bar of length {k}.", **more):
 
 
 class Block(HTMLParser):
-    """What a browser would find in the block: elements with their attributes, and the text inside each."""
+    """What a browser would find in the block: elements with their attributes, and the text inside
+    each.
+    """
 
     def __init__(self, source):
         super().__init__()
@@ -76,7 +80,9 @@ class Block(HTMLParser):
         return json.loads(script["text"])
 
     def pictures(self, panel=0):
-        """One panel of every frame, decoded: the first one shown stands in the <img>, the others among the data."""
+        """One panel of every frame, decoded: the first one shown stands in the <img>, the others
+        among the data.
+        """
         shown = self.all("img")[panel]["src"].removeprefix("data:image/webp;base64,")
         texts, frames = self.data()["pictures"][panel], self.data()["frames"]
         return [
@@ -132,7 +138,8 @@ def test_readouts_are_exact():
 def test_hostile_words():
     name = '"><script>'
     explorer = explore.explore(
-        bar, lambda **_: {HOSTILE: 1.0}, alt=HOSTILE, caption=HOSTILE, name="x", labels={HOSTILE: HOSTILE},
+        bar, lambda **_: {HOSTILE: 1.0}, alt=HOSTILE, caption=HOSTILE, name="x",
+        labels={HOSTILE: HOSTILE},
         formats={name: "<<9"}, **{name: range(5)},
     )  # fmt: skip
     block = Block(explorer.to_html())
@@ -181,7 +188,8 @@ def test_panels():
 def of_kind(**more):
     """A choice between two words, above a slider."""
     return explore.explore(
-        lambda kind, k: bar(k=k + len(kind)), lambda kind, k: {"length": k + len(kind)}, alt="{k}, {kind}", name="bar",
+        lambda kind, k: bar(k=k + len(kind)), lambda kind, k: {"length": k + len(kind)},
+        alt="{k}, {kind}", name="bar",
         kind=["short", "rather <long>"], k=range(1, 6), **more,
     )  # fmt: skip
 
@@ -238,7 +246,8 @@ def test_touch(browser, touched, tapped):
     ):  # each on a page of its own, so that no scroll is still under way
         with browser.new_page(**phone) as page:
             page.set_content(
-                f'<meta name="viewport" content="width=device-width"><div style="padding:300px 0 2000px">{block}'
+                '<meta name="viewport" content="width=device-width"><div style="padding:300px 0 '
+                f'2000px">{block}'
             )
             slider, taken = page.locator("input[type=range]"), page.locator(touched)
             taken.evaluate("(taken) => taken.scrollIntoView({ block: 'center' })")
@@ -266,7 +275,9 @@ DRAGGED = [  # the sliders, where they stand, and where after half the picture's
     ("sliders", "start", "end"), [row[1:] for row in DRAGGED], ids=[row[0] for row in DRAGGED]
 )
 def test_drag_on_picture(browser, tmp_path, sliders, start, end):
-    """From where the slider stands, a picture's width is its whole range; a click is none, and no picture is taken."""
+    """From where the slider stands, a picture's width is its whole range; a click is none, and no
+    picture is taken.
+    """
     file = tmp_path / "page.html"
     file.write_text("<meta charset=utf-8>" + make(alt="x", **sliders).to_html(), encoding="utf-8")
     for motion in ("no-preference", "reduce"):
@@ -313,7 +324,10 @@ def test_heavy_pictures_are_squeezed():
     source = make(draw=speckle, k=range(3), limit=60_000).to_html()
     assert 20_000 < len(source.encode()) <= 60_000
     assert len(Block(source).pictures()) == 3
-    message = r"^'bar' must weigh at most 10,000 bytes, got more with 3 frames of 340 x 255 pixels: draw fewer"
+    message = (
+        "^'bar' must weigh at most 10,000 bytes, "
+        "got more with 3 frames of 340 x 255 pixels: draw fewer"
+    )
     with pytest.raises(ValueError, match=message):
         make(draw=speckle, k=range(3), limit=10_000).to_html()
 
@@ -409,7 +423,9 @@ def test_figure_drawn_again():
 
 @pytest.mark.parametrize("layout", [None, "none", "constrained", "tight"])
 def test_labels_stay_inside(layout):
-    """Without a layout, the labels of so small a figure would lie beyond its edge, and its border would have ink."""
+    """Without a layout, the labels of so small a figure would lie beyond its edge, and its border
+    would have ink.
+    """
 
     def draw(size=2.0):
         figure = Figure(figsize=(size, 0.7 * size), layout=layout)
@@ -457,7 +473,9 @@ def test_live_controls():
 
 @pytest.fixture
 def no_kernel(monkeypatch):
-    """A browser of other tests has an event loop in this process, which nobody turns while these tests run."""
+    """A browser of other tests has an event loop in this process, which nobody turns while these
+    tests run.
+    """
 
     def no_loop():
         raise RuntimeError("no running event loop")

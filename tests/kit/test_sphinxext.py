@@ -37,7 +37,8 @@ from lowrank_tutor.kit.sliders import explore
 with open(Path.home() / "runs", "a") as runs:
     runs.write("x")
 
-explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"third": k / 3}, alt="White {k}.", name="white", k=range(2))
+explore(lambda k: Figure(figsize=(1, 1)), lambda k: {"third": k / 3},
+        alt="White {k}.", name="white", k=range(2))
 ```
 """
 
@@ -61,7 +62,7 @@ sys.exit(app.statuscode)
 
 
 def build(folder, fingerprint):
-    """Run ``sphinx-build . public``: the output, and what lies beside it, stand among the sources."""
+    """Run ``sphinx-build . public``, with the output and its neighbors among the sources."""
     args = [sys.executable, "-c", BUILD, folder, folder / "public", fingerprint]
     env = {
         **os.environ,
@@ -115,14 +116,17 @@ def test_switch(monkeypatch):
 
 
 def test_fingerprint(tmp_path, monkeypatch):
-    """Every change of the sources, data, or requirements changes it; styles, scripts, and compiled files do not."""
+    """Every change of the sources, data, or requirements changes it; styles, scripts, and compiled
+    files do not.
+    """
     assert re.fullmatch("[0-9a-f]{12}", package_fingerprint())
     folder, pins = tmp_path / "package", tmp_path / "requirements.txt"
     for room in ("data", "__pycache__", "kit"):
         (folder / room).mkdir(parents=True)
     monkeypatch.setattr(sphinxext, "PACKAGE", folder)
     changes = [
-        ("package/kit/sphinxext.py", "1"), ("package/rank.py", "2"), ("package/data/figures.json", "3"),
+        ("package/kit/sphinxext.py", "1"), ("package/rank.py", "2"),
+        ("package/data/figures.json", "3"),
         ("package/rank.py", "xy"), ("package/second.py", "z"), ("requirements.txt", "numpy==2.0"),
         ("requirements.txt", "numpy==2.1"),
     ]  # fmt: skip

@@ -1,4 +1,6 @@
-"""The function by hand, against finite differences, and a count of bytes; tests/contracts judges it by loops."""
+"""The function by hand, against finite differences, and a count of bytes; tests/contracts judges it
+by loops.
+"""
 
 import itertools
 import math
@@ -13,7 +15,9 @@ from measure.memory import LiveBytes
 
 
 def test_pooling_by_hand():
-    """Keys 1, 3 | 5, 7 have the means 2 and 6, values 0, 8 | 2, 2 have 4 and 2; the scores differ by log 3."""
+    """Keys 1, 3 | 5, 7 have the means 2 and 6, values 0, 8 | 2, 2 have 4 and 2; the scores differ
+    by log 3.
+    """
     q = torch.full((1, 1, 1, 1), math.log(3) / 4, dtype=torch.float64)
     k = torch.tensor([1.0, 3, 5, 7], dtype=torch.float64).view(1, 1, 4, 1)
     v = torch.tensor([0.0, 8, 2, 2], dtype=torch.float64).view(1, 1, 4, 1)

@@ -1,4 +1,6 @@
-"""Costs, against the parameters and products of a real layer, and averages of windows, against NumPy's means."""
+"""Costs, against the parameters and products of a real layer, and averages of windows, against
+NumPy's means.
+"""
 
 import pytest
 import torch
@@ -17,7 +19,8 @@ from lowrank_tutor.linformer import linformer_cost, pooling_projection
 @pytest.mark.parametrize(
     ("n", "dim", "heads", "k", "max_len", "gradient"),
     [
-        (7, 6, 1, 3, 7, True), (7, 6, 3, 7, 7, False), (1, 6, 6, 1, 1, True), (5, 6, 2, 3, 7, False),
+        (7, 6, 1, 3, 7, True), (7, 6, 3, 7, 7, False), (1, 6, 6, 1, 1, True),
+        (5, 6, 2, 3, 7, False),
         (2, 4, 1, 3, 7, True), (16, 8, 2, 4, 20, False),
     ],
 )  # fmt: skip
@@ -72,7 +75,8 @@ def test_cost_by_hand():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linformer_cost(9, dim=6, heads=2, k=3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
+        (lambda: linformer_cost(9, dim=6, heads=2, k=3, max_len=8),
+         "n must be between 1 and max_len = 8, got 9"),
         (lambda: pooling_projection(2, 10**30),
          f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
     ],

@@ -1,4 +1,6 @@
-"""The layer against the slow order in plain loops, exact attention, finite differences and itself when compiled."""
+"""The layer against the slow order in plain loops, exact attention, finite differences and itself
+when compiled.
+"""
 
 import copy
 import math
@@ -138,8 +140,8 @@ def test_fixed_projection_is_not_learned():
 def test_computed_projection_is_refused():
     source = nn.Parameter(tensors((4, 8))[0])
     message = (
-        "ValueError: projection must be a Parameter or a tensor without gradient, got one that was computed and has a"
-        " gradient: the layer would not learn it"
+        "ValueError: projection must be a Parameter or a tensor without gradient, "
+        "got one that was computed and has a gradient: the layer would not learn it"
     )
     for projection in (2 * source, source.detach().clone().requires_grad_()):
         assert said(lambda projection=projection: layer_of(k=4, projection=projection)) == message
@@ -210,7 +212,8 @@ def test_bad_tokens(x, options, message):
     ("options", "message"),
     [
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
-        ({"dim": 10**30}, f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
+        ({"dim": 10**30},
+         f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
         ({"projection": torch.ones(3, 8), "sharing": "headwise"},
          'sharing must be "key-value" where a projection is given, got "headwise"'),
     ],

@@ -1,4 +1,6 @@
-"""The rules for padding: by hand, on equal tokens, against exact attention, and against common alternatives."""
+"""The rules for padding: by hand, on equal tokens, against exact attention, and against common
+alternatives.
+"""
 
 import copy
 import math
@@ -57,7 +59,7 @@ def test_half_a_window_counts_half(rule, size):
 
 
 def test_the_smaller_share_counts():
-    """By sums, E has the shares 1/4 and 1, and F by squares 1 and 1/2: the weights are 1/4 and 1/2."""
+    """By sums E has the shares 1/4 and 1, by squares F 1 and 1/2: weights 1/4 and 1/2."""
     e = torch.tensor([[1.0, 0, 3], [0, 1, 0]], dtype=torch.float64)
     f = torch.tensor([[-1.0, 0, 0], [0, 1, -1]], dtype=torch.float64)
     q, k = torch.zeros(1, 1, 1, 1, dtype=torch.float64), tensors((1, 1, 3, 1))[0]
@@ -114,7 +116,10 @@ def test_the_rule_is_settled_once(options, rule):
 
 
 def test_no_rule_of_learned_numbers_on_meta():
-    message = 'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta device, got None'
+    message = (
+        'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta '
+        "device, got None"
+    )
     assert (
         said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta"))
         == message
@@ -122,7 +127,9 @@ def test_no_rule_of_learned_numbers_on_meta():
 
 
 def test_learned_averages_do_not_jump():
-    """The layer keeps the rule with which it was made, where the entries alone would now choose another."""
+    """The layer keeps the rule with which it was made, where the entries alone would now choose
+    another.
+    """
     layer, (x,) = layer_of(k=4, projection=nn.Parameter(AVERAGES.clone())), tensors((1, 5, 6))
     before = layer(x).detach()
     with torch.no_grad():
@@ -169,7 +176,9 @@ def test_rules_compile_and_vmap():
 
 
 def counted_in_full(q, k, v, e, mask):
-    """Apply the norm rule without the weights s: a row with any trace of a real token takes part like any other."""
+    """Apply the norm rule without the weights s: a row with any trace of a real token takes part
+    like any other.
+    """
     seen = e * mask[:, None, :]  # (batch, k, n)
     rows = (seen * e.norm(dim=1)[:, None] / seen.norm(dim=2, keepdim=True))[:, None]
     return functional.scaled_dot_product_attention(q, rows @ k, rows @ v)

@@ -58,14 +58,18 @@ NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exa
 @pytest.mark.parametrize(
     ("take", "module", "message"),
     [
-        (from_mha, lambda: nn.MultiheadAttention(6, 2), f"ValueError: mha {FIRST} mha.batch_first = True"),
-        (from_mha, lambda: nn.MultiheadAttention(6, 2, kdim=4, batch_first=True), "ValueError: mha must have keys and"
+        (from_mha, lambda: nn.MultiheadAttention(6, 2),
+         f"ValueError: mha {FIRST} mha.batch_first = True"),
+        (from_mha, lambda: nn.MultiheadAttention(6, 2, kdim=4, batch_first=True),
+         "ValueError: mha must have keys and"
          " values as wide as its queries, 6, got keys of width 4 and values of width 6"),
         (from_mha, lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True),
          "ValueError: mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"),
-        (from_layer, lambda: LinformerEncoderLayer(6, 2, 8, 3, 12), f"{NO_LAYER} LinformerEncoderLayer: convert layer"
+        (from_layer, lambda: LinformerEncoderLayer(6, 2, 8, 3, 12),
+         f"{NO_LAYER} LinformerEncoderLayer: convert layer"
          " by layer; the page book/use-linformer.md converts encoders of transformers"),
-        (from_mha, nn.Identity, "TypeError: mha must be a torch.nn.MultiheadAttention, got Identity: the page"
+        (from_mha, nn.Identity,
+         "TypeError: mha must be a torch.nn.MultiheadAttention, got Identity: the page"
          " book/use-linformer.md converts encoders of transformers"),
         (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12),
          f"ValueError: layer {FIRST} layer.self_attn.batch_first = True"),
@@ -151,7 +155,9 @@ def test_new_columns_learn():
 
 
 def test_longer_models():
-    """A model of another length says what to do; resized, it gives the same, and layers share one E as before."""
+    """A model of another length says what to do; resized, it gives the same, and layers share one E
+    as before.
+    """
     shared = nn.Parameter(tensors((3, 8))[0])
     model, (x,) = (
         nn.Sequential(*(layer_of(k=3, projection=shared) for _ in range(2))),
@@ -160,7 +166,10 @@ def test_longer_models():
     longer = nn.Sequential(
         *(layer_of(k=3, max_len=11, projection=tensors((3, 11))[0]) for _ in range(2))
     )
-    message = "0.e must have max_len = 11 columns, got 8: make the layer with max_len=8, load, and lengthen it by"
+    message = (
+        "0.e must have max_len = 11 columns, "
+        "got 8: make the layer with max_len=8, load, and lengthen it by"
+    )
     with pytest.raises(RuntimeError, match=message):
         longer.load_state_dict(model.state_dict())
     grown = resized(model, 11)
@@ -217,7 +226,8 @@ def test_encoder_layer_settings():
     ("options", "message"),
     [
         ({"feedforward": 2**40},
-         f"ValueError: feedforward must give a matrix of at most 2**40 numbers, got {2**40} times 6"),
+         "ValueError: feedforward must give a matrix of at most 2**40 numbers, "
+         f"got {2**40} times 6"),
         ({"activation": "tanh"}, 'ValueError: activation must be "relu" or "gelu", got \'tanh\''),
     ],
 )  # fmt: skip
@@ -233,12 +243,15 @@ PADDING, MUST = torch.zeros(3, 6, dtype=torch.bool), "src_key_padding_mask must"
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((SRC, torch.ones(6, 6)), "ValueError: src_mask must be None, got Tensor: there are no n by n weights"),
+        ((SRC, torch.ones(6, 6)),
+         "ValueError: src_mask must be None, got Tensor: there are no n by n weights"),
         ((SRC, None, PADDING[:1]), f"ValueError: {MUST} have shape (3, 6), got shape (1, 6)"),
         ((SRC, None, PADDING.int()),
          f"TypeError: {MUST} be of type bool, or floating-point with 0 and -inf, got torch.int32"),
-        ((SRC, None, PADDING + -0.5), f"ValueError: {MUST} hold 0 and -inf alone, or bools, got -0.5"),
-        ((SRC, None, None, True), "ValueError: is_causal must be False, got True: every compressed key mixes"),
+        ((SRC, None, PADDING + -0.5),
+         f"ValueError: {MUST} hold 0 and -inf alone, or bools, got -0.5"),
+        ((SRC, None, None, True),
+         "ValueError: is_causal must be False, got True: every compressed key mixes"),
     ],
 )  # fmt: skip
 def test_bad_input_of_encoder_layers(given, message, norm_first):
@@ -248,7 +261,9 @@ def test_bad_input_of_encoder_layers(given, message, norm_first):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_float_padding_masks(norm_first, monkeypatch):
-    """0 and -inf say what bools say. Where other numbers cannot be read, their sequences become NaN."""
+    """0 and -inf say what bools say. Where other numbers cannot be read, their sequences become
+    NaN.
+    """
     layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.0, norm_first=norm_first, dtype=torch.float64)
     padding = ~lengths(6, 4, 1)
     numbers = torch.zeros(3, 6).masked_fill(padding, -torch.inf)

@@ -1,4 +1,6 @@
-"""The converted encoder: its attentions against dense masks, its scores and its record by hand, its texts."""
+"""The converted encoder: its attentions against dense masks, its scores and its record by hand, its
+texts.
+"""
 
 import json
 import math
@@ -16,7 +18,9 @@ RECORD = DATA / "converted_encoder.json"
 
 
 def keys_of(kind, place, k, v):
-    """Return what a query at a place reads, one by one: keys, values and how many tokens each stands for."""
+    """Return what a query at a place reads, one by one: keys, values and how many tokens each
+    stands for.
+    """
     tokens = [(k[i], v[i], 1) for i in range(REAL)]
     blocks = [slice(start, min(start + BLOCK, REAL)) for start in range(0, REAL, BLOCK)]
     if kind == "none":

@@ -1,4 +1,6 @@
-"""The numbers that were drawn again: every chapter's record is complete, and three new seeds agree with it."""
+"""The numbers that were drawn again: every chapter's record is complete, and three new seeds agree
+with it.
+"""
 
 import json
 

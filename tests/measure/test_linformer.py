@@ -1,4 +1,6 @@
-"""The record of the Linformer measurement, its short form, and what a file of a reader's card must hold."""
+"""The record of the Linformer measurement, its short form, and what a file of a reader's card must
+hold.
+"""
 
 import itertools
 import json
@@ -44,7 +46,7 @@ def test_measures_everything(series, mode):
 
 
 def test_memory_in_record():
-    """Ours stays within a fifth of its tokens, parameters, result, and three buffers of length k."""
+    """Ours stays within a fifth of its tokens, parameters, result, and three buffers of k."""
     _, rows = json.loads((DATA / "linformer_cpu.json").read_text(encoding="utf-8")).values()
     for row in rows:
         if (row["series"], row["mode"], row["method"]) == ("module", "forward", OURS):

@@ -14,7 +14,9 @@ META, ROWS = json.loads((DATA / "long_study.json").read_text(encoding="utf-8")).
 
 @pytest.mark.parametrize(("task", "passages"), [("passage", 1), ("order", 2)])
 def test_first_sign_answers(task, passages):
-    """Read each text from the left, as a person would: the first sign of a passage is the answer to every question."""
+    """Read each text from the left, as a person would: the first sign of a passage is the answer to
+    every question.
+    """
     training = study.Training(task, "none", 0, 1e-3, study.SHORT, "cpu")
     x = study.corpus(study.SHORT)["train"]
     shown, asked, wanted = study.plant(x, training.passages, training.generator)
@@ -62,7 +64,9 @@ def test_each_kind_learns(kind):
 
 
 def test_standard_error_covers():
-    """Draw shares with chance in texts, seeds, and both 2,000 times: the error is the spread of their means."""
+    """Draw shares with chance in texts, seeds, and both 2,000 times: the error is the spread of
+    their means.
+    """
     draw = np.random.default_rng(0).normal
     seeds, texts = 3, 40
     tables = [
@@ -91,7 +95,9 @@ def test_short_run(monkeypatch, tmp_path, capsys):
 
 
 def test_record_has_equal_steps():
-    """Every kind has a run from seed 0 at both rates, and from all other seeds at the better one, of equal length."""
+    """Every kind has a run from seed 0 at both rates, and from all other seeds at the better one,
+    of equal length.
+    """
     for task, steps in zip(("passage", "order"), META["sizes"]["steps"], strict=True):
         rows = [row for row in ROWS if row["task"] == task]
         assert len({json.dumps([step for step, _ in row["curve"]]) for row in rows}) == 1
@@ -117,7 +123,9 @@ def test_record_has_equal_steps():
 
 
 def test_record_adds_up():
-    """Means and standard errors, from the letters of each run, by a sum of squares over texts and seeds."""
+    """Means and standard errors, from the letters of each run, by a sum of squares over texts and
+    seeds.
+    """
     for result in META["results"]:
         runs = [
             row
@@ -138,7 +146,7 @@ def test_record_adds_up():
 
 @pytest.mark.parametrize("task", ["passage", "order"])
 def test_record_separates_kinds(task):
-    """Exact attention finds the passage, and without attention nothing does better than guessing."""
+    """Exact attention finds the passage; without attention nothing beats guessing."""
     scores = {
         each["kind"]: (each["mean"], each["standard_error"])
         for each in META["results"]

@@ -39,7 +39,9 @@ def test_designs_are_causal(design):
 
 
 def test_index_chooses():
-    """The last token reads 16 of 40, those of highest score, and as in softmax over the sums of both scores."""
+    """The last token reads 16 of 40, those of highest score, and as in softmax over the sums of
+    both scores.
+    """
     g = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 1, 2, 40, 16, generator=g)
     asks, tells = torch.randn(2, 1, 1, 40, 8, generator=g)
@@ -53,7 +55,9 @@ def test_index_chooses():
 
 
 def test_kept():
-    """By the sizes of what the functions return as their states, for 2 heads of 16 after 100 tokens."""
+    """By the sizes of what the functions return as their states, for 2 heads of 16 after 100
+    tokens.
+    """
     x = torch.nn.functional.normalize(torch.randn(1, 2, 100, 16), dim=3)
     _, state = delta_attention(x, x, x, torch.ones(1, 2, 100) / 2, return_state=True)
     _, parts = window_attention(x, x, x, window=16, m=8, return_state=True)

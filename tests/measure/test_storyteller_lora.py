@@ -82,7 +82,9 @@ def test_short_run(monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" 0.0")[0] for line in lines] == [
         "with old jobs 2 0 alpha = 1", "rule alone 2 0 alpha = 1", "with old jobs 2 0 alpha = r",
-        "rule alone 2 0 alpha = r", "rule alone 1 0 alpha = 1", "with old jobs 1 0 LoRA", "with old jobs 2 0 LoRA",
-        "with old jobs 2 0 rsLoRA", "with old jobs 1 0 PiSSA", "with old jobs 2 0 PiSSA", "with old jobs 1 0 DoRA",
+        "rule alone 2 0 alpha = r", "rule alone 1 0 alpha = 1", "with old jobs 1 0 LoRA",
+        "with old jobs 2 0 LoRA",
+        "with old jobs 2 0 rsLoRA", "with old jobs 1 0 PiSSA", "with old jobs 2 0 PiSSA",
+        "with old jobs 1 0 DoRA",
         "with old jobs 2 0 DoRA",
     ]  # fmt: skip

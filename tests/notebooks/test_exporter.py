@@ -1,4 +1,5 @@
-"""What becomes of each construct that a page may use, and that everything else is refused with file and line.
+"""What becomes of each construct that a page may use, and that everything else is refused with file
+and line.
 
 A small book is built with the settings of the real one, once: a page with everything that is
 allowed, a heading before each construct. Then a page with everything that is not is added to it.
@@ -23,7 +24,10 @@ from plain import code, escape, safe_lines
 
 SITE = "https://owner.github.io/name/"
 MACROS = {"R": r"\mathbb{R}", "norm": [r"\|#1\|", 1], "Rn": r"\R^n"}
-KERNEL = "jupytext: {text_representation: {extension: .md, format_name: myst}}\nkernelspec: {name: python3}"
+KERNEL = (
+    "jupytext: {text_representation: {extension: .md, format_name: myst}}\n"
+    "kernelspec: {name: python3}"
+)
 NAMED = """
 $$
 0
@@ -67,8 +71,8 @@ x
 WORKS = """
 @article{ey, author={C. Eckart and G. Young}, title={T}, journal={J}, year={1936}, doi={10.1/(a)}}
 @article{jl, author={W. Johnson}, title={T}, journal={J}, year={1984}}
-@article{four, author={A. A and B. B and C. C and D. D}, title={T}, journal={J}, year={2020}, eprint={1.2},
-         archiveprefix={arXiv}}
+@article{four, author={A. A and B. B and C. C and D. D}, title={T}, journal={J}, year={2020},
+         eprint={1.2}, archiveprefix={arXiv}}
 """
 
 INLINE = {
@@ -80,7 +84,8 @@ INLINE = {
     ),
     "two citations": (
         "{cite:p}`ey, four`",
-        "[[A et al., 2020](https://arxiv.org/abs/1.2), [Eckart and Young, 1936](https://doi.org/10.1/%28a%29)]",
+        "[[A et al., 2020](https://arxiv.org/abs/1.2), [Eckart and Young, "
+        "1936](https://doi.org/10.1/%28a%29)]",
     ),
     "source without an address": (
         "{cite}`jl`",
@@ -156,7 +161,8 @@ BLOCKS = {
     ),
     "solution": (
         "```{solution} ex-2\n:class: dropdown\nBy {eq}`eq`.\n```",
-        "<details>\n<summary><b>Solution to Exercise 2.2 (On it)</b></summary>\n\nBy (2.1).\n\n</details>",
+        "<details>\n<summary><b>Solution to Exercise 2.2 (On it)</b></summary>\n\nBy "
+        "(2.1).\n\n</details>",
     ),
 }
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
@@ -202,13 +208,15 @@ After.
             ("**Exercise 2.3**\n\nRun:", {}),
             ("1", {}),
             (
-                "<details>\n<summary><b>Solution to Exercise 2.3</b></summary>\n\nFirst.\n\n</details>",
+                "<details>\n<summary><b>Solution to Exercise "
+                "2.3</b></summary>\n\nFirst.\n\n</details>",
                 {},
             ),
             ("# @title Solution to Exercise 2.3\nassert True", FOLDED),
             ("# @title Solution to Exercise 2.3\n2", FOLDED),
             (
-                "<details>\n<summary><b>Solution to Exercise 2.3</b></summary>\n\nLast.\n\n</details>\n\nAfter.",
+                "<details>\n<summary><b>Solution to Exercise "
+                "2.3</b></summary>\n\nLast.\n\n</details>\n\nAfter.",
                 {},
             ),
         ],
@@ -312,7 +320,10 @@ def book(tmp_path_factory) -> Book:
     """A book with everything that is allowed, on its second chapter, and its notebooks."""
     book = Book(tmp_path_factory.mktemp("book"))
     sections = "".join(f"\n\n## {name}\n\n{myst}" for name, (myst, _) in CONSTRUCTS.items())
-    here = f"---\n{KERNEL}\naccelerator: GPU\n---\n\n# Here $\\R$\n\nx\n\n(sec-here)=\n## Named\n{NAMED}{sections}"
+    here = (
+        f"---\n{KERNEL}\naccelerator: GPU\n---\n\n"
+        f"# Here $\\R$\n\nx\n\n(sec-here)=\n## Named\n{NAMED}{sections}"
+    )
     book.add(PAGES | {"02-here": here})
     # First without an equation: what is kept of that run must not keep the numbers of the second
     # from changing.
@@ -346,8 +357,8 @@ def test_constructs(name, sections):
 def test_headings(sections):
     (title,) = [cell.source for cell in sections["top"]]
     assert title == (
-        "# 2. Here $\\mathbb{R}$\n\n"
-        f"*A chapter of [an interactive book]({SITE}); [read it there]({SITE}book/02-here.html).*\n\nx"
+        f"# 2. Here $\\mathbb{{R}}$\n\n*A chapter of [an interactive book]({SITE}); "
+        f"[read it there]({SITE}book/02-here.html).*\n\nx"
     )
     assert list(sections) == ["top", "Named", *CONSTRUCTS]
 
@@ -381,7 +392,9 @@ def test_exercise_after_restart():
 
 @pytest.fixture(scope="module")
 def refusals(book) -> dict[str, str]:
-    """What is said of each construct that is refused, all on one page, without the place that it is said of."""
+    """What is said of each construct that is refused, all on one page, without the place that it is
+    said of.
+    """
     text, begins = f"---\n{KERNEL}\n---\n\n# Wrong\n\n", {}
     for name, (myst, _, _) in REFUSED.items():
         begins[name] = text.count("\n")
@@ -405,8 +418,9 @@ def test_rest_is_refused(name, refusals):
 
 
 READ = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-MARKS = r"""a b 1 (a) ␣ ¶ \ \¶a ` ``a` * *a* ** _ _a_ __a__ a_b $ $a$ ! <b> </b> <!--␣a␣--> <a@b.org> a␣<␣b &amp; &#42;
-&␣a [a] [a](b) ![a](b) [a]:␣b ~~a~~ #␣a ###␣a #######␣a >␣a -␣a - -- +␣a *␣a 1.␣a 12)␣a 1.5 a¶=== a¶--- *** -␣-␣- ```¶a
+MARKS = r"""a b 1 (a) ␣ ¶ \ \¶a ` ``a` * *a* ** _ _a_ __a__ a_b $ $a$ ! <b> </b> <!--␣a␣-->
+<a@b.org> a␣<␣b &amp; &#42; &␣a [a] [a](b) ![a](b) [a]:␣b ~~a~~ #␣a ###␣a #######␣a >␣a -␣a - --
++␣a *␣a 1.␣a 12)␣a 1.5 a¶=== a¶--- *** -␣-␣- ```¶a
 ~~~¶a |␣a␣|¶|---| a␣|␣b¶---␣|␣--- |¶:- a:¶:-:| | : = # ."""
 PIECES = [piece.replace("␣", " ").replace("¶", "\n") for piece in MARKS.split()]
 

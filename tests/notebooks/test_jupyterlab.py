@@ -1,4 +1,5 @@
-"""A reader's own JupyterLab: a notebook is opened in a browser, all its cells are run, and what they show is dragged.
+"""A reader's own JupyterLab: a notebook is opened in a browser, all its cells are run, and what
+they show is dragged.
 
 One server, one notebook, one page for all tests, and each instrument in a cell of its own. The
 notebook is opened and run through Lab's own object, which knows when that has ended: its indicator
@@ -27,8 +28,10 @@ from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
 CALLS = {name: f"{name}()" for name in figures.__all__ if name != "Instrument"}
 CALLS |= {
-    "album": "album([[[hash((i, j, n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
-    "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True)',
+    "album": "album([[[hash((i, j, "
+    "n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
+    "draw_first": 'draw_first("How many keys has a piano?", 88, kind="mark", limits=(1, 1000), '
+    "log=True)",
 }
 each_instrument = pytest.mark.parametrize("name", CALLS)
 # A turned frame, painted bars and a drafted guess: one for each way to take hold; tests/instruments
@@ -36,7 +39,8 @@ each_instrument = pytest.mark.parametrize("name", CALLS)
 each_way = pytest.mark.parametrize("name", ["tilt", "spectrum", "draw_first"])
 
 CELLS = {
-    name: f"from lowrank_tutor.{'kit' if name == 'draw_first' else 'figures'} import {name}\n\n{call}"
+    name: f"from lowrank_tutor.{'kit' if name == 'draw_first' else 'figures'} import "
+    f"{name}\n\n{call}"
     for name, call in CALLS.items()
 }
 HANG = 600  # seconds after which what is silent counts as dead
@@ -45,11 +49,13 @@ RUN = """
 async (path) => {
   const { restored, commands } = window.jupyterapp;
   await restored;
-  const panel = window.panel = await commands.execute("docmanager:open", { path, factory: "Notebook" });
+  const panel = window.panel = await commands.execute("docmanager:open",
+    { path, factory: "Notebook" });
   await panel.context.ready;
   await panel.sessionContext.ready;
   await commands.execute("notebook:run-all-cells");
-  return panel.content.model.sharedModel.cells.map((cell) => cell.getOutputs().map((output) => output.output_type));
+  return panel.content.model.sharedModel.cells.map((cell) =>
+    cell.getOutputs().map((output) => output.output_type));
 }
 """
 
@@ -235,7 +241,9 @@ def test_keys_stay_inside(lab, name):
 
 
 def test_no_complaints(lab):
-    """What Lab says of its own files is Lab's; what our blocks say has the notebook's address, or throws."""
+    """What Lab says of its own files is Lab's; what our blocks say has the notebook's address, or
+    throws.
+    """
     here = urlsplit(lab.page.url)
     own = f"{here.scheme}://{here.netloc}/static/"
     assert [words for words in lab.complaints if own not in words] == []

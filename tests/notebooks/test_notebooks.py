@@ -1,4 +1,5 @@
-"""The notebooks for Colab: derived from the chapters, plain enough for any front end, alive on nothing but the package.
+"""The notebooks for Colab: derived from the chapters, plain enough for any front end, alive on
+nothing but the package.
 
 ``make test-colab`` runs the part marked ``colab``: the same notebooks with the versions that Colab
 has.
@@ -103,7 +104,7 @@ def test_code_matches_jupytext(path):
     ]
 
 
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # the rules
 
 
@@ -113,14 +114,17 @@ FORBIDDEN = {
     r"^\([\w-]+\)=\s*$": "a label of MyST",
     r"\|(repository|branch)\|": "a word that only the site replaces",
     r"\\(label|ref|eqref|cancel|require)\b": "TeX that needs more than the line it stands in",
-    r"attachment:|<img(?![^>]* src=\"data:)|!\[[^\]]*\]\((?!https://)": "a picture that a fresh runtime lacks",
+    r"attachment:|<img(?![^>]* src=\"data:)|!\[[^\]]*\]\((?!https://)": "a picture Colab lacks",
     r"^[ >]*[=-]+\s*$": "a line that underlines a heading",
     r"^>[^$]*(\$\$[^$]*\$\$[^$]*)*\$\$[^$]*$": "a formula that spans the lines of a quotation",
     r"\]\((?!https://)": "a link that leads nowhere from Colab",
 }
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 # What ipywidgets 7.7 or a notebook lacks, and a second installation.
-LACKING = r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|\bglue\b|\bmyst_nb\b|\bpip\b.*\binstall\b"
+LACKING = (
+    r"\bStack\b|\b(Tab|Accordion)\b.*\btitles\s*=|\bjsd?link\b|\bPlay\b|"
+    r"\bglue\b|\bmyst_nb\b|\bpip\b.*\binstall\b"
+)
 
 
 def prose(nb: dict[str, Any]) -> list[str]:
@@ -183,7 +187,7 @@ def test_links_lead_somewhere(path, book, site):
 
 @pytest.fixture(scope="session")
 def wheel_folder(tmp_path_factory) -> Path:
-    """The package as strangers get it: built from a clean copy, installed without its dependencies."""
+    """The package as strangers get it: built from a clean copy, without its dependencies."""
     clean, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         if (ROOT / name).exists():
@@ -234,7 +238,9 @@ def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
 
 
 def move_every_slider(number: int, view: str, page: Kernel) -> None:
-    """Drag each slider of an explorer: the picture changes, and the numbers are those that its own functions give."""
+    """Drag each slider of an explorer: the picture changes, and the numbers are those that its own
+    functions give.
+    """
     explorer = f"Out[{number}]"
     *controls, face = page.children(view)
     rows = [
@@ -302,7 +308,9 @@ def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["01-rank", "use-sliders"])
 def test_run_on_wheel(name, wheel_folder, tmp_path):
-    """Two short ones: their widgets are those of the book's ipywidgets 8. All run below, with Colab's versions."""
+    """Two short ones: their widgets are those of the book's ipywidgets 8. All run below, with
+    Colab's versions.
+    """
     check_alive(ROOT / "book" / f"{name}.ipynb", Path(sys.executable), wheel_folder, tmp_path)
 
 
@@ -325,7 +333,9 @@ explore(draw, lambda k: {"twice": 2 * k}, alt="White.", start={"k": 35}, k=range
 
 
 def check_dragging(python: Path, package: Path, folder: Path) -> None:
-    """A hand that is faster than the pictures: the first position, the last, and few in between are drawn."""
+    """A hand that is faster than the pictures: the first position, the last, and few in between are
+    drawn.
+    """
     with open_kernel(python, package, folder) as page:
         slider, face = page.children(page.run(SLOW).view())
         for k in range(1, 31):
@@ -381,7 +391,9 @@ def colab_environment(name: str, python: str | Path, *more: str) -> Path:
 
 @pytest.fixture(scope="session")
 def colab_python(request) -> Path:
-    """A Python 3.13 with the packages that Colab has, in ``.venv-colab``; the book's own where there is no 3.13."""
+    """A Python 3.13 with the packages that Colab has, in ``.venv-colab``; the book's own where
+    there is no 3.13.
+    """
     uv = Path(sys.executable).with_name("uv")
     # pyenv offers a Python that is not its default only when it is named.
     named = {**os.environ, "PYENV_VERSION": "3.13"}
@@ -399,7 +411,8 @@ def colab_python(request) -> Path:
 
 @pytest.fixture(scope="session")
 def colab_torch_python() -> Path:
-    """The book's own Python and PyTorch, and Colab's versions of everything else, in ``.venv-colab-torch``.
+    """The book's own Python and PyTorch, and Colab's versions of everything else, in
+    ``.venv-colab-torch``.
 
     Chapters that need PyTorch run here: the book's pin of it, which has a build for a processor
     alone, stands in for Colab's, and Python 3.11 for Colab's 3.13 where the book is built with
@@ -424,7 +437,9 @@ def test_dragging_with_colab(colab_python, wheel_folder, tmp_path):
 
 @pytest.mark.colab
 def test_setup_cell_with_colab(colab_python, wheel_folder, book, tmp_path):
-    """In a fresh runtime there is no lowrank_tutor. The install itself is played: it makes the wheel importable."""
+    """In a fresh runtime there is no lowrank_tutor. The install itself is played: it makes the
+    wheel importable.
+    """
     play = f"""
 import sys
 calls = []

@@ -7,7 +7,9 @@ import pytest
 
 @pytest.fixture
 def visit(browser, address):
-    """Open pages, with what the browser has ``kept`` for a key; an error on one of them fails the test."""
+    """Open pages, with what the browser has ``kept`` for a key; an error on one of them fails the
+    test.
+    """
     contexts, errors = [], []
 
     def open_page(path, *scripts, kept=None, context=None, base=address, **settings):

@@ -1,4 +1,6 @@
-"""The drawings of the chapters' cards: well formed, in the colors of the page, with the numbers of the table."""
+"""The drawings of the chapters' cards: well formed, in the colors of the page, with the numbers of
+the table.
+"""
 
 import re
 from xml.etree import ElementTree

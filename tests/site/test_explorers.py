@@ -1,4 +1,5 @@
-"""Every explorer of the built site in a real browser: every slider, every position, every way to work it.
+"""Every explorer of the built site in a real browser: every slider, every position, every way to
+work it.
 
 It needs ``make book`` first, and a Chromium or Chrome on the machine. ``LOWRANK_REQUIRE_BROWSER=1``
 turns a missing browser into a failure.
@@ -151,7 +152,8 @@ def test_keyboard_offline(readers, name):
         return
     at = {tuple(position.values.items()): position for position in positions}
     figure.evaluate(
-        "(figure) => { figure.tabIndex = 0; figure.focus({ preventScroll: true }); figure.removeAttribute('tabindex') }"
+        "(figure) => { figure.tabIndex = 0; figure.focus({ preventScroll: true }); "
+        "figure.removeAttribute('tabindex') }"
     )
     stop = figure.locator(f'input[data-slider="{slider}"]')
     with readers["light"].window.cut_off():

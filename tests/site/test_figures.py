@@ -1,4 +1,5 @@
-"""Two walks over all figures of the site: each handle stays in reach, and no words are printed over others.
+"""Two walks over all figures of the site: each handle stays in reach, and no words are printed over
+others.
 
 Pages come without MathJax, for which much of their time would go.
 """

@@ -1,4 +1,6 @@
-"""Links and numbers of the built site: each leads somewhere, each is the one that is meant, none is given twice."""
+"""Links and numbers of the built site: each leads somewhere, each is the one that is meant, none is
+given twice.
+"""
 
 import io
 import json
@@ -96,7 +98,9 @@ def test_inside_links(site, pages, page):
 
 @each_page
 def test_links_set_figures(readers, pages, page):
-    """Each link of the text that sets a figure finds one of its page, which understands the state and goes there."""
+    """Each link of the text that sets a figure finds one of its page, which understands the state
+    and goes there.
+    """
     links = [link for link in pages[page].links if re.match(r"#[\w-]+=\w+:", link)]
     if not links:
         return
@@ -108,9 +112,11 @@ def test_links_set_figures(readers, pages, page):
         )
         shown = at.evaluate(
             """([name, wished]) => new Promise((done) => setTimeout(() => {
-              const { instrument } = document.querySelector(`figure.instrument[data-name="${name}"]`);
+              const { instrument } =
+                document.querySelector(`figure.instrument[data-name="${name}"]`);
               const state = instrument.state();
-              done(wished.split(";").every((part) => String(state[part.split(":")[0]]) === part.split(":")[1]));
+              done(wished.split(";")
+                .every((part) => String(state[part.split(":")[0]]) === part.split(":")[1]));
             }, 300))""",
             [name, link.partition("=")[2]],
         )

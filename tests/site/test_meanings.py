@@ -1,4 +1,6 @@
-"""Terms and functions say what they mean where they are named: to a mouse, to keys, and to a finger."""
+"""Terms and functions say what they mean where they are named: to a mouse, to keys, and to a
+finger.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""The microscope says what ``rank_report`` and NumPy say, of any names and shapes, and a sentence of a broken file."""
+"""The microscope says what ``rank_report`` and NumPy say, of any names and shapes, and a sentence
+of a broken file.
+"""
 
 import base64
 import io
@@ -46,10 +48,12 @@ ASK = """async ({ files, steps }) => {
   told.push(await tasks.open(files.map(([name, text]) =>
     new File([bytes(text), new Uint8Array(name === "large.safetensors" ? 1e8 : 0)], name))));
   for (const [task, given] of steps) {
-    try { told.push(await tasks[task](given, () => {})); } catch (error) { told.push({ error: error.message }); }
+    try { told.push(await tasks[task](given, () => {}));
+      } catch (error) { told.push({ error: error.message }); }
   }
   const list = (key, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-  for (const one of told) if (one.saved) one.saved = [...new Uint8Array(await one.saved.arrayBuffer())];
+  for (const one of told) if (one.saved) one.saved =
+    [...new Uint8Array(await one.saved.arrayBuffer())];
   return JSON.parse(JSON.stringify(told, list));
 }"""
 
@@ -145,7 +149,9 @@ def factors(tensors):
 
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_adapter(engine, name):
-    """Its spectrum, its strength, what merging loses, and smaller ones of rank 3 and of an error of 10%, read back."""
+    """Its spectrum, its strength, what merging loses, and smaller ones of rank 3 and of an error of
+    10%, read back.
+    """
     tensors, config, factor = ADAPTERS[name]
     b, a = factors(tensors)
     base = normal(30, 20, seed=3).float()
@@ -228,7 +234,9 @@ def press(page, name):
 
 
 def test_page_by_keyboard(visit):
-    """The sample adapter is measured and made smaller, with keys alone; nothing of it displeases axe."""
+    """The sample adapter is measured and made smaller, with keys alone; nothing of it displeases
+    axe.
+    """
     page = visit(PAGE, viewport={"width": 360, "height": 740})
     press(page, "Try a small adapter")
     page.get_by_role("button", name="layers.0.q", exact=True).wait_for(timeout=120_000)
@@ -269,7 +277,9 @@ def test_page_stops_and_reads_names(visit):
 
 
 def test_page_refuses_a_changed_file(visit, tmp_path):
-    """A file that was written again stops the measurement until it is chosen again, in its own place."""
+    """A file that was written again stops the measurement until it is chosen again, in its own
+    place.
+    """
     page = visit(PAGE)
     for alpha in (12, 24):
         for name, raw in peft(lora_alpha=alpha).items():

@@ -1,4 +1,6 @@
-"""Every page of the built site, as four readers meet it: light and dark, wide and narrow, over http and from a file."""
+"""Every page of the built site, as four readers meet it: light and dark, wide and narrow, over http
+and from a file.
+"""
 
 import gzip
 import re
@@ -49,7 +51,8 @@ def test_policy_rules_each_page(readers, site):
         assert ruled, path
         assert not re.search("<(script|style|link)", begin), path
     forbidden = """() => new Promise((done) => {
-      addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
+      addEventListener("securitypolicyviolation", ({ effectiveDirective }) =>
+        done(effectiveDirective));
       new Image().src = "https://example.org/";
     })"""
     assert readers["light"].open("book/glossary.html").evaluate(forbidden) == "img-src"
@@ -60,7 +63,10 @@ def test_blocked_storage(browser, address):
         page = context.new_page()
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        frame = f'<iframe sandbox="allow-scripts" src="{address}/book/glossary.html" width="1280" height="900"></iframe>'
+        frame = (
+            f'<iframe sandbox="allow-scripts" src="{address}/book/glossary.html" width="1280" '
+            'height="900"></iframe>'
+        )
         page.set_content(frame)  # to which a browser gives no storage
         inside = page.frame_locator("iframe")
         inside.locator(".theme-switch-button:visible").first.click()
@@ -123,7 +129,9 @@ def test_images_have_text(readers, page, who):
     ("page", "who"), [visit for visit in VISITS if visit[0] in map(address_of, CHAPTERS)]
 )
 def test_maths(readers, page, who):
-    """Typeset, spoken, and no stop of the Tab key, whatever another page has stored: see ``visits.STORED``."""
+    """Typeset, spoken, and no stop of the Tab key, whatever another page has stored: see
+    ``visits.STORED``.
+    """
     facts = readers[who].see(page).facts
     assert facts["maths"] > 10
     assert facts["mathErrors"] == []
@@ -247,7 +255,8 @@ def test_landing_figure(readers, who):
             f"{storyteller(k=k).numbers[name]:.0%}" for name in ("right", "table_error", "answered")
         ]
         page.wait_for_function(
-            "([all, shown]) => shown.every((text, i) => all.querySelectorAll('data')[i].textContent === text)",
+            "([all, shown]) => shown.every((text, "
+            "i) => all.querySelectorAll('data')[i].textContent === text)",
             arg=[figure.element_handle(), shown],
         )
     doors = page.locator("article section > figure + p a")

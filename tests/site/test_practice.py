@@ -1,4 +1,6 @@
-"""Practice on the page: it replies as the package does, fades, comes back, and needs no storage and no server."""
+"""Practice on the page: it replies as the package does, fades, comes back, and needs no storage and
+no server.
+"""
 
 import json
 import time
@@ -11,7 +13,10 @@ from lowrank_tutor import practice
 
 KEY, RANK, SVD = "lowrank-practice", "book/01-rank.html", "book/02-svd-pca.html"
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-NO_STORAGE = "Object.defineProperty(window, 'localStorage', { configurable: true, get() { throw Error(); } })"
+NO_STORAGE = (
+    "Object.defineProperty(window, 'localStorage', "
+    "{ configurable: true, get() { throw Error(); } })"
+)
 SUBMIT = """(texts) => {
   const form = document.querySelector("form[data-kind]");
   form.querySelectorAll("input").forEach((input, i) => (input.value = texts[i]));
@@ -64,7 +69,7 @@ def test_hints_differ_then_show(browser):
 
 @pytest.mark.parametrize("settings", [{}, PHONE], ids=["wide", "phone"])
 def test_fading(visit, settings):
-    """A right answer leaves more to the reader, by keys alone; a missed one gives more steps again."""
+    """A right answer leaves more to the reader, by keys alone; a miss gives more steps again."""
     page = visit(SVD, **settings)
     form = opened(page, "svd-2x2")
     for level in (1, 2, 3):
@@ -95,7 +100,8 @@ def record(days_ago, right=1, missed=False):
     }
 
 
-CHOICES = {  # what is kept -> what chapter 4 asks first; then come what it needs: centering, spectra, a line
+# What is kept -> what chapter 4 asks first; then come what it needs: centering, spectra, a line.
+CHOICES = {
     "nothing": ({}, ["center-project", "spectrum-error", "project-line"]),
     "missed": (
         {"storage": record(0, 0, missed=True)},
@@ -141,7 +147,8 @@ CHOICES = {  # what is kept -> what chapter 4 asks first; then come what it need
 CHOOSE = """([kept, earlier]) => {
   localStorage["lowrank-practice"] = kept;
   const { needs } = document.querySelector("[data-name=three-before]").dataset;
-  return Object.values(window.lowrankTutor).find((one) => one.fromBefore).fromBefore(needs.split(" "), earlier);
+  return Object.values(window.lowrankTutor)
+    .find((one) => one.fromBefore).fromBefore(needs.split(" "), earlier);
 }"""
 
 
@@ -180,7 +187,9 @@ def bring(page, kept):
 
 
 def test_progress_in_sight(visit):
-    """Two days make a promise kept: beside the chapter, on the front page, and on the page that deletes it."""
+    """Two days make a promise kept: beside the chapter, on the front page, and on the page that
+    deletes it.
+    """
     page = visit(RANK, kept={KEY: {"storage": record(3)}})
     form = opened(page, "storage")
     solve(form)
@@ -258,7 +267,8 @@ TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what 
 ]
 DRIVE = """async ([name, at, state]) => {
   const figure = document.querySelectorAll(`figure[data-name="${name}"]`)[at];
-  if (figure.instrument) return figure.dispatchEvent(new Event("input")), figure.instrument.set(state);
+  if (figure.instrument) return figure.dispatchEvent(new Event("input")),
+    figure.instrument.set(state);
   for (const [slider, text] of Object.entries(state)) {
     const control = figure.querySelector(`[data-slider="${slider}"]`);
     const choice = [...control.querySelectorAll("input")].find(({ value }) => value === text);

@@ -1,4 +1,5 @@
-"""The printed edition: every statement numbered, every solution unfolded, every explorer's first frame. And the EPUB.
+"""The printed edition: every statement numbered, every solution unfolded, every explorer's first
+frame. And the EPUB.
 
 All of the book must fit onto the paper; one chapter is printed and bound, because printing takes
 minutes. It needs `make book` first, and a browser, as the tests of the site do.
@@ -60,7 +61,9 @@ def pages(made) -> list[str]:
 
 
 def test_text_is_complete(site, pages):
-    """Numbered items, solutions with their code, and explorers with the words and numbers of their page."""
+    """Numbered items, solutions with their code, and explorers with the words and numbers of their
+    page.
+    """
     text, built = bare("".join(pages)), (site / address_of(PATH)).read_text(encoding="utf-8")
     titles = [
         re.sub("<[^>]+>", "", title)
@@ -101,7 +104,9 @@ def test_no_screen_words(pages):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_page_from_browser(site, browser, tmp_path, theme):
-    """Who prints a page of the site gets its number and title, dark ink, and nothing of the theme's."""
+    """Who prints a page of the site gets its number and title, dark ink, and nothing of the
+    theme's.
+    """
     page = browser.new_page(color_scheme=theme)
     page.goto((site / address_of(PATH)).as_uri())
     page.pdf(path=tmp_path / "page.pdf")

@@ -1,4 +1,6 @@
-"""What a reader's hand does on the built site: unfold, answer, search, press, and find the way by keys alone."""
+"""What a reader's hand does on the built site: unfold, answer, search, press, and find the way by
+keys alone.
+"""
 
 import re
 from collections.abc import Iterator
@@ -83,8 +85,10 @@ def test_answer_fields(readers, path):
         question = QUESTIONS[form.get_attribute("data-name")]
         told = form.evaluate(
             """(form) => [...form.querySelectorAll("input")].map((input) => {
-              const rule = document.getElementById(input.getAttribute("aria-describedby").split(" ")[0]);
-              return [input.labels[0].textContent.trim(), rule.textContent, rule === input.nextElementSibling];
+              const [id] = input.getAttribute("aria-describedby").split(" ");
+              const rule = document.getElementById(id);
+              return [input.labels[0].textContent.trim(), rule.textContent,
+                rule === input.nextElementSibling];
             })"""
         )
         assert told == [[number.name, number.rule, True] for number in question.numbers]
@@ -151,8 +155,10 @@ def test_search(readers, who):
 MARKED = """
 () => ({
   figures: [...document.querySelectorAll("figure")].map((figure) => figure.offsetHeight),
-  words: [...new Set([...document.querySelectorAll(".highlighted")].map((mark) => mark.textContent.toLowerCase()))],
-  inside: document.querySelectorAll(":is(style, script, svg, figure) .highlighted, svg rect.highlighted").length,
+  words: [...new Set([...document.querySelectorAll(".highlighted")]
+    .map((mark) => mark.textContent.toLowerCase()))],
+  inside: document.querySelectorAll(
+    ":is(style, script, svg, figure) .highlighted, svg rect.highlighted").length,
 })
 """
 
@@ -214,7 +220,8 @@ def test_theme_choice_stays(first_page):
     for _ in range(3):
         button.click()
         seen[first_page.evaluate("document.documentElement.dataset.mode")] = first_page.evaluate(
-            "[document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]"
+            "[document.documentElement.dataset.theme, "
+            "getComputedStyle(document.body).backgroundColor]"
         )
     assert seen.keys() == {"auto", "light", "dark"}
     assert seen["light"][0] == "light"
@@ -232,7 +239,8 @@ COPY = """
 (paragraphs) => paragraphs.map((paragraph) => {
   getSelection().selectAllChildren(paragraph);
   const clipboardData = new DataTransfer();
-  document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true, cancelable: true }));
+  document.dispatchEvent(new ClipboardEvent("copy",
+    { clipboardData, bubbles: true, cancelable: true }));
   return [paragraph.querySelectorAll("mjx-container").length, clipboardData.getData("text/plain")];
 })
 """

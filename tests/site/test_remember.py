@@ -1,4 +1,6 @@
-"""A question opens its answer, and on return both are there; where nothing can be kept, all works but that."""
+"""A question opens its answer, and on return both are there; where nothing can be kept, all works
+but that.
+"""
 
 import json
 
@@ -97,9 +99,12 @@ STORED = [
     "nonsense", '{"01-rank": 5}', '{"01-rank": {"guesses": [], "answers": "x"}}',
     json.dumps({"01-rank": {"guesses": {QUESTION: {"guess": BARE, "grade": BARE}}}}),
     json.dumps({"01-rank": {"answers": {"ex-rank-tenth": {"typed": [BARE]}}}}),
-    json.dumps({"01-rank": {"title": BARE, "asked": BARE, "exercises": BARE, "guesses": {"a": {"at": BARE}}}}),
-    json.dumps({"\ud800": {"guesses": {"\ud800": {"at": "\ud800", "guess": 1}}, "answers": {"a": BARE}}}),
-    json.dumps({"javascript:alert(1)": {"title": "<img src=x>", "guesses": {"a": {"grade": "b", "at": 5}}}}),
+    json.dumps({"01-rank": {"title": BARE, "asked": BARE, "exercises": BARE,
+                            "guesses": {"a": {"at": BARE}}}}),
+    json.dumps({"\ud800": {"guesses": {"\ud800": {"at": "\ud800", "guess": 1}},
+                           "answers": {"a": BARE}}}),
+    json.dumps({"javascript:alert(1)": {"title": "<img src=x>",
+                                        "guesses": {"a": {"grade": "b", "at": 5}}}}),
 ]  # fmt: skip
 KEEP = "if (!sessionStorage.done) {{ sessionStorage.done = 1; localStorage.setItem('{}', {}); }}"
 SPOILED = """for (const name of ['getItem', 'setItem', 'removeItem']) {{
@@ -114,7 +119,8 @@ BROKEN = {
     "full": SPOILED.format("throw new DOMException('full', 'QuotaExceededError')").replace(
         "'getItem', ", ""
     ),
-    "missing": "Object.defineProperty(window, 'localStorage', { configurable: true, get() { throw Error(); } })",
+    "missing": "Object.defineProperty(window, 'localStorage', { configurable: true, "
+    "get() { throw Error(); } })",
     **{f"garbage {i}": KEEP.format(KEY, json.dumps(text)) for i, text in enumerate(STORED)},
 }
 

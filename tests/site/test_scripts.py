@@ -1,4 +1,6 @@
-"""No script of the package uses a name that neither it, a browser, nor another script of the package declares."""
+"""No script of the package uses a name that neither it, a browser, nor another script of the
+package declares.
+"""
 
 import json
 import re

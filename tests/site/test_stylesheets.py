@@ -8,7 +8,9 @@ SHEETS = sorted(path for room in ("site", "lowrank_tutor") for path in (ROOT / r
 
 
 def declarations(content):
-    """Yield the line, property and value of each declaration, and parse errors as a property of their own."""
+    """Yield the line, property and value of each declaration, and parse errors as a property of
+    their own.
+    """
     for node in tinycss2.parse_blocks_contents(content, skip_comments=True, skip_whitespace=True):
         if node.type == "declaration":
             yield node.source_line, node.name, tinycss2.serialize(node.value).strip()

@@ -12,7 +12,10 @@ Choice = TypeVar("Choice")
 
 
 def figure(name: str, *, parts: tuple[str, ...] = (), **fields: Any) -> Instrument:
-    """Make an instrument whose script is ``figures/<name>.js``, after those of ``figures/parts`` that it needs."""
+    """Make an instrument with the script ``figures/<name>.js``.
+
+    Scripts of ``figures/parts`` that it needs come first.
+    """
     scripts = (*(f"figures/parts/{part}.js" for part in parts), f"figures/{name}.js")
     return Instrument(name=name, scripts=scripts, styles=STYLES, **fields)
 
@@ -28,6 +31,9 @@ def one_of(name: str, value: Choice, choices: Iterable[Choice]) -> Choice:
 
 
 def two_digits(rows: Floats, scale: int) -> tuple[list[str], Floats]:
-    """Write each row as one text, two digits a number: steps of 1 / scale about 50. Return texts, and rounded rows."""
+    """Write each row as one text, two digits a number: steps of 1 / scale about 50.
+
+    The texts and the rounded rows are returned.
+    """
     codes = np.clip(np.rint(scale * rows) + 50, 0, 99)
     return ["".join(f"{int(code):02}" for code in row) for row in codes], (codes - 50) / scale

@@ -1,4 +1,4 @@
-"""Gray values of pictures that are turned about their middle, the same that ``sample_pictures.js`` computes."""
+"""Gray values of turned pictures, the same that ``sample_pictures.js`` computes."""
 
 import functools
 
@@ -25,7 +25,7 @@ PICTURES = {
 
 
 def grays(picture: str, degrees: float) -> Floats:
-    """Draw a tilted picture: whole grays from 0 to 255, each the mean of the points in its pixel."""
+    """Draw a tilted picture in whole grays, 0 to 255, each the mean of the points in its pixel."""
     at = (2 * np.arange(SIZE * FINE) + 1) / (SIZE * FINE) - 1
     x, y = at[None, :], at[:, None]
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
@@ -35,7 +35,10 @@ def grays(picture: str, degrees: float) -> Floats:
 
 
 def values(picture: str, x: Floats, y: Floats) -> Floats:
-    """Look up a picture's gray at points of the plane; the square from -1 to 1 is what is seen upright."""
+    """Look up a picture's gray at points of the plane.
+
+    The square from -1 to 1 is what is seen upright.
+    """
     if picture == "stripes":
         return np.where(np.floor(5 * x) % 2 == 0, 255.0, 0.0)
     if picture == "window":
@@ -54,9 +57,10 @@ def fold(v: Floats, size: int) -> NDArray[np.int64]:
 
 
 def noise() -> Floats:
-    """Make a quarter of the pixels white, by the sequence of Park and Miller (1988), which a browser repeats.
+    """Make a quarter of the pixels white, by a sequence that a browser repeats.
 
-    A brighter picture would be mostly its mean, which is a single sheet.
+    It is that of Park and Miller (1988). A brighter picture would be mostly its mean, which is a
+    single sheet.
     """
     at, sequence = 1, []
     for _ in range(SIZE * SIZE):

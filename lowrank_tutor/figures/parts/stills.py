@@ -15,7 +15,10 @@ from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
 def still(
     draw: Callable[..., None], *facts: Any, size: tuple[float, float], **grid: Any
 ) -> Callable[[], Figure]:
-    """Return a function that makes a picture of ``size`` inches: ``draw(*facts, *axes)`` fills a grid of axes."""
+    """Return a function that makes a picture of ``size`` inches.
+
+    Its ``draw(*facts, *axes)`` fills a grid of axes.
+    """
 
     @styled
     def picture() -> Figure:

@@ -35,13 +35,17 @@ WORDS = {
     "copy": "Copy a link to this state",
     "copied": "The link is copied: whoever opens it sees the figure as it stands now.",
     "in_address": "The address of this page now holds the figure as it stands: copy it from there.",
-    "bad_address": "The address holds a state that this figure does not understand, so it starts as usual.",
+    "bad_address": "The address holds a state that this figure does not understand, "
+    "so it starts as usual.",
 }
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Instrument:
-    """A figure to take hold of. Made by the functions of this package; shows itself as the last line of a cell."""
+    """A figure to take hold of, made by the functions of this package.
+
+    It shows itself as the last line of a cell.
+    """
 
     name: str
     scripts: tuple[
@@ -120,7 +124,7 @@ class Instrument:
         )
 
     def to_html(self) -> str:
-        """Return a ``<figure class="instrument">`` that needs no kernel, no library and no network."""
+        """Return a ``<figure class="instrument">`` that needs no kernel, library or network."""
         return self.block.to_html(linked=False)
 
     def _repr_html_(self) -> str:
@@ -138,6 +142,6 @@ def _image(figure: Figure, alt: str) -> str:
         picture.shape[:2],
     )
     return (
-        f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" height="{height}" '
-        f'src="data:image/webp;base64,{encoded}">'
+        f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" '
+        f'height="{height}" src="data:image/webp;base64,{encoded}">'
     )

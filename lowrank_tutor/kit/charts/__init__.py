@@ -35,7 +35,7 @@ with needed(__name__):
     )
 
 __all__ = [
-    "GRAY", "INK", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow", "bars",
-    "boxes", "by_name", "curves", "draw_row", "equation", "grids", "label_lines", "panel", "photograph",
-    "picture", "sheet", "styled", "word_maps",
+    "GRAY", "INK", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow",
+    "bars", "boxes", "by_name", "curves", "draw_row", "equation", "grids", "label_lines", "panel",
+    "photograph", "picture", "sheet", "styled", "word_maps",
 ]  # fmt: skip

@@ -15,7 +15,10 @@ Floats = NDArray[np.float64]
 
 
 def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Floats:
-    """Return finite real numbers of this shape, None being any length but zero; with ``gaps``, some may be NaN."""
+    """Return finite real numbers of this shape, None being any length but zero.
+
+    With ``gaps``, some may be NaN.
+    """
     array = as_float_array(value, name).astype(np.float64)
     fits = array.ndim == len(shape) and array.size > 0
     if not fits or any(

@@ -1,6 +1,7 @@
-"""Draw charts of numbers: curves, bars and arrows, each line named where it ends, so that nobody needs a legend.
+"""Draw charts of numbers: curves, bars and arrows.
 
-Where a function takes ``**room``, these are the arguments of :func:`panel`, in inches.
+Each line is named where it ends, so that nobody needs a legend. Where a function takes ``**room``,
+these are the arguments of :func:`panel`, in inches.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ def bars(
     colors: Mapping[str, str] | None = None,
     title: str = "",
 ) -> Figure:
-    """Show one number of each of several things as a horizontal bar, with the number behind it to some ``decimals``.
+    """Show one number of each of several things as a horizontal bar.
 
-    ``means`` maps a name to its number, at least 0, and ``spreads`` the same names to half the length
-    of an interval around it. ``colors`` maps names of bars to the color that each has instead of
-    ``color``.
+    The number stands behind it, to some ``decimals``. ``means`` maps a name to its number, at least
+    0, and ``spreads`` the same names to half the length of an interval around it. ``colors`` maps
+    names of bars to the color that each has instead of ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
     if min(means.values()) < 0:
@@ -178,7 +179,7 @@ def arrow(
 
 
 def label_lines(ax: Axes) -> Axes:
-    """Write the name of each line where it ends, narrow the axes until the names fit, and return the axes.
+    """Name each line where it ends, narrow the axes until the names fit, and return the axes.
 
     The axes are made by :func:`panel`; a line is named by its label. Call it last: names stay where
     the limits and scales of the axes have put them. Those that would meet are moved apart, in the
@@ -229,7 +230,10 @@ def label_lines(ax: Axes) -> Axes:
 
 
 def _end(ax: Axes, line: Any) -> tuple[float, float]:
-    """Return the pixel where a line ends within the axes; one above or below them is at their edge."""
+    """Return the pixel where a line ends within the axes.
+
+    One above or below them is at their edge.
+    """
     x, y = line.get_transform().transform(line.get_xydata()).T
     seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (x <= ax.bbox.x1 + 1))
     last = seen[-1] if seen.size else -1
@@ -240,7 +244,7 @@ def _end(ax: Axes, line: Any) -> tuple[float, float]:
 
 
 def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Move rising heights as little as possible, until things of these sizes have room above each other."""
+    """Move rising heights as little as possible, until things of these sizes have room."""
     steps = np.append(0, np.cumsum(sizes[:-1] + sizes[1:]) / 2)
     wanted, number = heights - steps, range(len(heights))
     # The nearest rising sequence (isotonic regression, by its formula of minima and maxima).
@@ -256,7 +260,10 @@ def _apart(heights: np.ndarray, sizes: np.ndarray, low: float, high: float) -> n
 def _draw_lines(
     ax: Axes, x: Any, lines: Mapping[str, ArrayLike], looks: Any, **style: Any
 ) -> list[np.ndarray]:
-    """Draw named lines, each in its own color and dashes or as points, and return their heights; NaN leaves a gap."""
+    """Draw named lines, each in its own color and dashes or as points, and return their heights.
+
+    NaN leaves a gap.
+    """
     heights = named("lines", lines, len(x), gaps=True)
     for (name, y), (color, dashes) in zip(heights.items(), cycle(looks), strict=False):
         look = (
@@ -271,7 +278,10 @@ def _draw_lines(
 def _draw_points(
     ax: Axes, here: np.ndarray, heights: Sequence[np.ndarray], at: float, looks: Any
 ) -> None:
-    """Mark the slider's position on each line; a point beyond the axes becomes an arrow at their edge."""
+    """Mark the slider's position on each line.
+
+    A point beyond the axes becomes an arrow at their edge.
+    """
     if not here.any():
         raise ValueError(f"at must be one of the abscissas x, got {at}")
     low, high = sorted(ax.get_ylim())

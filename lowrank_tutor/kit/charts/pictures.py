@@ -1,4 +1,4 @@
-"""Draw tables: photographs, rows of small images, equations of matrices, tables with words, and matrices as boxes."""
+"""Draw tables: photographs, small images, equations of matrices, words, and boxes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from lowrank_tutor.kit.charts.style import (
     styled,
 )
 
-LEGIBLE = 0.85  # of the way from white to teal: up to there black words are the clearer ones, beyond it white ones
+# Of the way from white to teal: up to there black words are the clearer ones, beyond it white ones.
+LEGIBLE = 0.85
 
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
 
@@ -69,10 +70,11 @@ def draw_row(
     title: str = "",
     **look: Any,
 ) -> None:
-    """Draw images (number, 64) of 8 x 8 pixels side by side on a :func:`sheet`, a pixel that is NaN in orange.
+    """Draw images (number, 64) of 8 x 8 pixels side by side on a :func:`sheet`.
 
-    The first has its upper left ``corner`` there, and ``side`` inches on begins the next. The title
-    stands above. ``look`` is what matplotlib's ``imshow`` takes.
+    A pixel that is NaN is orange. The first has its upper left ``corner`` there, and ``side``
+    inches on begins the next. The title stands above. ``look`` is what matplotlib's ``imshow``
+    takes.
     """
     images = finite("images", images, None, 64, gaps=True)
     left, top = corner
@@ -86,7 +88,7 @@ def draw_row(
 
 @styled
 def equation(*parts: ArrayLike | str) -> Figure:
-    """Draw matrices with their entries and the signs between them, such as ``equation(a, "=", c, "@", f)``.
+    """Draw matrices and the signs between them, such as ``equation(a, "=", c, "@", f)``.
 
     ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for
     nine columns.
@@ -164,12 +166,12 @@ def word_maps(
 
 @styled
 def grids(*parts: Grid, borders: Sequence[int] = (), written: bool = False) -> Figure:
-    """Show tables side by side, dark where an entry is large, on one scale from 0 to the largest entry of all.
+    """Show tables side by side, dark where an entry is large, all on one scale.
 
-    Each of ``parts`` is a title, entries (m, n) of at least 0, and words for the m rows and the n
-    columns. Only the first shows the words of its rows. Lines stand before the columns ``borders``
-    of the last table, such as where a window begins. If ``written``, entries other than 0 are
-    written out.
+    The scale goes from 0 to the largest entry of all. Each of ``parts`` is a title, entries (m, n)
+    of at least 0, and words for the m rows and the n columns. Only the first shows the words of its
+    rows. Lines stand before the columns ``borders`` of the last table, such as where a window
+    begins. If ``written``, entries other than 0 are written out.
     """
     entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     left = start = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches

@@ -64,7 +64,10 @@ class Panels(tuple[Figure, ...]):
             for figure in self:
                 show(figure)
         else:
-            row = f'<div style="display:flex;flex-wrap:wrap;gap:8px">{"".join(map(_as_img, self))}</div>'
+            row = (
+                '<div style="display:flex;flex-wrap:wrap;gap:8px">'
+                f"{''.join(map(_as_img, self))}</div>"
+            )
             show({"text/plain": f"<{len(self)} panels>", "text/html": row}, raw=True)
 
 
@@ -81,9 +84,10 @@ F = TypeVar("F", bound=Figure | tuple[Figure, ...])
 
 
 def styled(draw: Callable[P, F]) -> Callable[P, F]:
-    """Make a function that returns a figure, :class:`Panels` or a tuple of figures draw in the book's style.
+    """Make a function draw in the book's style.
 
-    It changes nobody's settings and leaves no figure open.
+    The function returns a figure, :class:`Panels` or a tuple of figures. The style changes nobody's
+    settings and leaves no figure open.
     """
 
     @functools.wraps(draw)
@@ -139,9 +143,10 @@ def panel(
 
 
 def sheet(width: float, height: float) -> tuple[Figure, Axes]:
-    """Make a figure whose axes count inches from its upper left corner; y is 0 there and negative below.
+    """Make a figure whose axes count inches from its upper left corner.
 
-    Making a pair of axes takes longer than drawing into it, so many small pictures share one.
+    There y is 0, and negative below. Making a pair of axes takes longer than drawing into it, so
+    many small pictures share one.
     """
     fig = plt.figure(figsize=(width, height), layout="none")
     ax = fig.add_axes((0, 0, 1, 1))

@@ -52,7 +52,9 @@ def register(
     note: str = "",
     direction: bool = False,
 ) -> None:
-    """Register a question of your own, so that :func:`check` judges its answers, in a notebook and on a page.
+    """Register a question of your own, so that :func:`check` judges its answers.
+
+    This works in a notebook and on a page.
 
     Parameters
     ----------
@@ -82,7 +84,8 @@ def register(
     Examples
     --------
     >>> from lowrank_tutor.kit.questions import check
-    >>> register("ex-my-flux", "The flux", 2.5, otherwise="Use Fourier's law.", hints={25: "Was it per centimeter?"})
+    >>> hints = {25: "Was it per centimeter?"}
+    >>> register("ex-my-flux", "The flux", 2.5, otherwise="Use Fourier's law.", hints=hints)
     >>> check("ex-my-flux", 25)
     ○ Not yet. Was it per centimeter?
     >>> check("ex-my-flux", 2.5)
@@ -106,7 +109,8 @@ def register(
     if (wrong := question.unreachable()) is not None:
         rule = "be answers that are refused, each apart from the others"
         raise ValueError(
-            f"hints must {rule}, got {wrong!r}, which is taken for the right one or for another of them"
+            f"hints must {rule}, "
+            f"got {wrong!r}, which is taken for the right one or for another of them"
         )
     QUESTIONS[name] = question
 
@@ -151,7 +155,10 @@ def _real(entry: object) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of :func:`check`: true if the answer is right; shows itself as the last line of a cell."""
+    """The result of :func:`check`, true if the answer is right.
+
+    It shows itself as the last line of a cell.
+    """
 
     name: str
     right: bool
@@ -169,12 +176,13 @@ class Verdict:
 
 
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
-    """Compare an answer with that of an exercise (``lowrank_tutor.answers``) or a question of yours (:func:`register`).
+    """Compare an answer with that of an exercise or of a question of yours.
 
-    The answer is as many finite numbers as the exercise asks for, in its order; ``...`` stands for
-    what you do not have yet. The verdict is true if each is near enough: exact for counts, within
-    the rounding of the exercise otherwise. Its text judges each number alone, a direction as a
-    whole, and has a hint for what is not right.
+    Exercises are in ``lowrank_tutor.answers``; :func:`register` adds questions. The answer is as
+    many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do not
+    have yet. The verdict is true if each is near enough: exact for counts, within the rounding of
+    the exercise otherwise. Its text judges each number alone, a direction as a whole, and has a
+    hint for what is not right.
     """
     if name not in QUESTIONS:
         raise ValueError(
@@ -212,7 +220,7 @@ def _asked(question: Question) -> str:
 
 
 def answer_form(name: str, question: Question) -> Block:
-    """Return a field for each number, the button and the script that compares as :func:`check` does."""
+    """Return a field for each number, the button, and the script that compares."""
     numbers = question.numbers
     content = {
         "numbers": [
@@ -271,7 +279,7 @@ def answer_form(name: str, question: Question) -> Block:
 
 def _field(key: str, output: str, number: Number) -> str:
     return (
-        f'<label for="{key}">{html.escape(number.name)}</label>'
-        f'<span><input id="{key}" type="text" maxlength="64" spellcheck="false" aria-describedby="{key}-rule {output}">'
-        f'<small id="{key}-rule">{number.rule}</small></span>'
+        f'<label for="{key}">{html.escape(number.name)}</label><span><input id="{key}" type="text" '
+        f'maxlength="64" spellcheck="false" aria-describedby="{key}-rule {output}"><small '
+        f'id="{key}-rule">{number.rule}</small></span>'
     )

@@ -87,9 +87,10 @@ class Number(NamedTuple):
 
 
 def near(answer: float, wanted: float, slack: float | None = None) -> bool:
-    """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead.
+    """Whether a number is near enough.
 
-    By default whole numbers have no slack, and others one unit of the third digit.
+    To a whole number without slack only the rounding of a fraction may lead. By default whole
+    numbers have no slack, and others one unit of the third digit.
     """
     if slack is None:
         slack = _last_digit(wanted, 3) if broken(wanted) else 0.0
@@ -118,7 +119,7 @@ def _last_digit(value: float, digits: int) -> float:
 
 
 class Question(NamedTuple):
-    """The names of the numbers, the right answer, and hints for known wrong answers and for every other one."""
+    """The names of the numbers, the right answer, and hints for wrong ones."""
 
     ask: tuple[str, ...]
     right: Answer
@@ -145,7 +146,10 @@ class Question(NamedTuple):
 
     @property
     def parts(self) -> list[tuple[str, slice]]:
-        """What is judged and gets a reply: the direction as a whole, and each other number alone."""
+        """What is judged and gets a reply.
+
+        This is the direction as a whole, and each other number alone.
+        """
         name, entries = self.direction
         alone = [(number.name, slice(i, i + 1)) for i, number in enumerate(self.numbers)]
         return [(name, slice(entries)), *alone[entries:]] if entries else alone
@@ -156,7 +160,7 @@ class Question(NamedTuple):
         return [self._hint(values, part) for _, part in self.parts]
 
     def unreachable(self) -> Answer | None:
-        """Return a known wrong answer that is accepted or gets another one's hint; None if there is none."""
+        """Return a known wrong answer that is accepted or gets another one's hint, or None."""
         return next((wrong for wrong, hint in self.hints if hint not in self.judge(wrong)), None)
 
     def _hint(self, answer: Answer, part: slice) -> str | None:
@@ -186,7 +190,10 @@ class Question(NamedTuple):
         return numbers[0].rounded_words if rounded else self.otherwise
 
     def _matches(self, answer: Answer, known: Answer, part: slice) -> bool:
-        """Whether a part is that of a known answer: near it, or in the case of a direction a multiple of it."""
+        """Whether a part is that of a known answer.
+
+        It must be near it, or in the case of a direction a multiple of it.
+        """
         numbers, mine, wanted = self.numbers[part], answer[part], known[part]
         return (
             is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)

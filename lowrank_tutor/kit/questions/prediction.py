@@ -190,6 +190,9 @@ def _between(truth: ArrayLike, limits: Sequence[float], *shape: int) -> Any:
 
 
 def _written(value: float, spec: str) -> str:
-    """Write a number without exponents, as ``format`` in values.js does, which rounds ties away from zero."""
+    """Write a number without exponents, rounding ties away from zero.
+
+    This is what ``format`` in values.js does.
+    """
     text = format(value, spec)
     return f"{Decimal(text):f}" if spec.endswith("g") else text

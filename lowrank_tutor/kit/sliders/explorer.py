@@ -78,7 +78,10 @@ class Explorer:
         return self.positions().index(dict(self.start))
 
     def is_choice(self, name: str) -> bool:
-        """Whether a slider is a row of choices: its positions are words, or so few that buttons are easier to hit."""
+        """Whether a slider is a row of choices.
+
+        Its positions are words, or so few that buttons are easier to hit.
+        """
         values = self.sliders[name]
         return name != self.plays and (isinstance(values[0], str) or len(values) <= MAX_SEGMENTS)
 
@@ -128,9 +131,10 @@ class Explorer:
         return frames
 
     def to_widget(self, first: Frame | None = None) -> VBox:
-        """Return the live face: an ipywidgets slider, or buttons, for each parameter above the pictures and numbers.
+        """Return the live face: sliders or buttons above the pictures and numbers.
 
-        ``first`` is the frame at the start, if it has been drawn.
+        Each parameter gets an ipywidgets slider, or buttons. ``first`` is the frame at the start,
+        if it has been drawn.
         """
         with needed("a figure with live sliders"):
             import ipywidgets  # heavy, and not needed on a page
@@ -177,12 +181,15 @@ class Explorer:
         return ipywidgets.VBox([*controls.values(), view])
 
     def _still(self, frame: Frame, *, saved: bool = False) -> str:
-        """Return what stands below live sliders, or what a ``saved`` notebook shows without its kernel."""
+        """Return what stands below live sliders, or is shown by a ``saved`` notebook alone."""
         if saved:
             sources = [
                 f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels
             ]
-            note = f'<p class="explorer-note">{ASLEEP} Shown here: {html.escape(self.words.place(self.start))}.</p>'
+            note = (
+                f'<p class="explorer-note">{ASLEEP} Shown here: '
+                f"{html.escape(self.words.place(self.start))}.</p>"
+            )
         else:  # no network is between a kernel and its page, so the pictures need no effort
             sources = [
                 f"data:image/png;base64,{png(panel.picture, compress_level=1)}"
@@ -192,12 +199,16 @@ class Explorer:
             note = f'<p class="explorer-note explorer-asleep">{ASLEEP}</p>'
         return (
             f'{style(STYLES)}<figure class="explorer" '
-            f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">{panels_html(frame, sources)}'
-            f"<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}{caption_html(self.caption)}</figure>"
+            f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">'
+            f"{panels_html(frame, sources)}<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}"
+            f"{caption_html(self.caption)}</figure>"
         )
 
     def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, Any]:
-        """Return what each reader can use: sliders where somebody may move them, else a page, a picture, a sentence."""
+        """Return what each reader can use: sliders, or else a page, a picture, a sentence.
+
+        Sliders are shown where somebody may move them.
+        """
         if not somebody_is_there():
             frames = self.frames()
             first = frames[self.first]
@@ -217,7 +228,10 @@ class Explorer:
         }
 
     def _mime_(self) -> tuple[str, str]:
-        """Return what marimo shows: a page of its own, because marimo runs no script that comes with an output."""
+        """Return what marimo shows.
+
+        A page of its own, because marimo runs no script that comes with an output.
+        """
         frames = self.frames()
         height = (
             200 + 90 * len(self.sliders) + max(panel.picture.shape[0] for panel in frames[0].panels)
@@ -230,7 +244,7 @@ class Explorer:
 
 
 class _Redraw:
-    """Redraws when a slider moves, and skips positions that were passed while a picture was being drawn.
+    """Redraws when a slider moves, and skips positions that were passed during a drawing.
 
     A move is drawn at once, while its message is handled: Colab may not show what is sent later
     (googlecolab/colabtools#3373). A move that comes within REDRAW_DELAY of the last picture has

@@ -1,4 +1,4 @@
-"""The HTML block of an explorer: sliders, first pictures and numbers in the open, all other frames as data."""
+"""The HTML block of an explorer: sliders, first pictures and numbers, and all else as data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a 
 
 
 class Panel(NamedTuple):
-    """One picture of a frame, (height, width, 3), its width, and whether a dark page must leave it as it is."""
+    """One picture of a frame, (height, width, 3), and its width.
+
+    It also says whether a dark page must leave it as it is.
+    """
 
     picture: np.ndarray
     inches: float
@@ -77,15 +80,16 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
 
 
 def control_html(explorer: Explorer, name: str) -> str:
-    """Write one slider with its name, the value it stands at and its scale, or one row of choices."""
+    """Write one slider with its name, value and scale, or one row of choices."""
     words, values, value = explorer.words, explorer.sliders[name], explorer.start[name]
     label, quoted = html.escape(words.label(name)), html.escape(name)
     texts = [html.escape(words.text(name, v)) for v in values]
     text = texts[values.index(value)]
     if explorer.is_choice(name):
         choices = "".join(
-            f'<label><input type="radio" name="{explorer.name}-{quoted}" value="{html.escape(str(v))}"'
-            f'{" checked" if v == value else ""} autocomplete="off"> {t}</label> '
+            f'<label><input type="radio" name="{explorer.name}-{quoted}" '
+            f'value="{html.escape(str(v))}"{" checked" if v == value else ""} autocomplete="off"> '
+            f"{t}</label> "
             for v, t in zip(values, texts, strict=True)
         )
         return f'<fieldset data-slider="{quoted}"><legend>{label}</legend> {choices}</fieldset>'
@@ -96,7 +100,10 @@ def control_html(explorer: Explorer, name: str) -> str:
         numbers = f'min="{values[0]}" max="{values[-1]}" step="{int(steps.pop())}" value="{value}"'
         shown = [0, len(values) - 1]
     else:  # it carries the position, and says the value in words
-        numbers = f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" aria-valuetext="{text}"'
+        numbers = (
+            f'min="0" max="{len(values) - 1}" step="1" value="{values.index(value)}" '
+            f'aria-valuetext="{text}"'
+        )
         shown = labeled(texts, values)
     scale = "".join(
         f'<span style="--at:{i / (len(values) - 1):.4g}">{texts[i]}</span>' for i in shown
@@ -108,16 +115,18 @@ def control_html(explorer: Explorer, name: str) -> str:
         else ""
     )
     return (
-        f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} autocomplete="off">'
-        f'</label> <output name="{quoted}" aria-live="off">{text}</output>{play}'
-        f'<div class="explorer-scale" aria-hidden="true">{scale}</div></div>'
+        f'<div><label>{label} <input type="range" name="{quoted}" data-slider="{quoted}" {numbers} '
+        f'autocomplete="off"></label> <output name="{quoted}" '
+        f'aria-live="off">{text}</output>{play}<div class="explorer-scale" '
+        f'aria-hidden="true">{scale}</div></div>'
     )
 
 
 def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
-    """Choose the positions that are written below a slider of uneven steps: both ends, and what fits evenly between.
+    """Choose the positions to write below a slider of uneven steps.
 
-    Powers of two are preferred to other positions, because they make an even scale of their own.
+    They are both ends, and what fits evenly between. Powers of two are preferred to other
+    positions, because they make an even scale of their own.
     """
     last = len(texts) - 1
     powers = [i for i, v in enumerate(values) if isinstance(v, int) and v > 0 and v & (v - 1) == 0]
@@ -134,7 +143,10 @@ def labeled(texts: Sequence[str], values: Sequence[Value]) -> list[int]:
 
 
 def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
-    """Whether labels, each centered below its position and the outer two within the ends, leave gaps on a phone."""
+    """Whether labels leave gaps on a phone.
+
+    Each is centered below its position, and the outer two stay within the ends.
+    """
     half = [PHONE_LETTER * len(text) / 2 for text in texts]
     middles = [half[0], *(place * PHONE for place in at[1:-1]), PHONE - half[-1]]
     ends = itertools.pairwise(zip(middles, half, strict=True))
@@ -142,7 +154,7 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
 
 
 def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
-    """Return the block: sliders, first pictures and numbers in the open, the rest for the script."""
+    """Return the block: sliders, first pictures and numbers, the rest for the script."""
     strips, shown = without_repetition(frames)
     without = fill_block(explorer, frames, [[""] * len(strip) for strip in strips], shown)
     encoded = encode_all(strips, explorer.limit - len(without.to_html(linked=False).encode()))
@@ -151,8 +163,8 @@ def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
             f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels
         )
         raise ValueError(
-            f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with {len(frames)} frames of "
-            f"{sizes} pixels: draw fewer or smaller ones, or raise limit"
+            f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with "
+            f"{len(frames)} frames of {sizes} pixels: draw fewer or smaller ones, or raise limit"
         )
     return fill_block(explorer, frames, encoded, shown)
 
@@ -189,7 +201,8 @@ def fill_block(
     }
     controls = "".join(control_html(explorer, name) for name in explorer.sliders)
     standing = f"""<div class="explorer-sliders">{controls}</div>
-<noscript><p>The sliders need JavaScript. Shown here: {html.escape(words.place(explorer.start))}.</p></noscript>
+<noscript><p>The sliders need JavaScript. Shown here: \
+{html.escape(words.place(explorer.start))}.</p></noscript>
 {panels_html(first, urls)}
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>

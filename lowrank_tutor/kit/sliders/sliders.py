@@ -79,12 +79,13 @@ def explore(
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> explore(lambda k: Figure(), lambda k: {"double": 2 * k}, alt="Twice {k} is {double}.", name="twice", k=range(4))
+    >>> draw, readout = lambda k: Figure(), lambda k: {"double": 2 * k}
+    >>> explore(draw, readout, alt="Twice {k} is {double}.", name="twice", k=range(4))
     <Explorer twice (k: 4 positions)>
     """
     if not isinstance(alt, str) or not alt.strip():
         raise ValueError(
-            f"""alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}"""
+            f'alt must be words that describe the picture, such as alt="Rank {{k}}.", got {alt!r}'
         )
     values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
     if not values:
@@ -105,7 +106,8 @@ def explore(
         whose = "" if name is not None else ", which is draw's own: give name="
         raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
     explorer = Explorer(
-        draw, readout or (lambda **_: {}), values, first, named, alt, caption, dict(labels or {}), dict(formats or {}),
+        draw, readout or (lambda **_: {}), values, first, named, alt, caption, dict(labels or {}),
+        dict(formats or {}),
         _player(play, values), limit,
     )  # fmt: skip
     _check_words(explorer)
@@ -120,7 +122,8 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
     name = next(iter(numeric), "") if play is True else play
     if name not in numeric:
         raise ValueError(
-            f"play must be True or False or name one of the sliders of numbers {numeric}, got {play!r}"
+            f"play must be True or False or name one of the sliders of numbers {numeric}, "
+            f"got {play!r}"
         )
     return name
 
