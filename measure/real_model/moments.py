@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
 import torch
 from torch import Tensor
 
 from lowrank_tutor import smollm
 from lowrank_tutor.smollm import GROUPS, HEADS, LAYERS, WIDTH, SmolLM, rotate
-from measure.real_model.cuts import flat, rounded
+from measure.real_model.cuts import flat, in_groups, rounded
 
 FEED = ("ffn_gate", "ffn_up", "ffn_down")
 ATTENTION = ("attn_q", "attn_k", "attn_v", "attn_output")
@@ -42,17 +40,18 @@ def collect(model: SmolLM, ids: Tensor) -> Moments:
             rows = x.flatten(0, 1)
             found[i][name] = rows.T @ rows / len(rows)
 
-    # One layer after the other: `before` and `attend` of the model see keys and values alone.
+    # The forward pass once more, since the model's own shows keys and values alone.
     x = model.weights["token_embd.weight"][ids]
     for i in range(LAYERS):
-        part = {name: model.weights[f"blk.{i}.{name}.weight"] for name in smollm.PARTS}
-        y = smollm._norm(x, part["attn_norm"])
+        own = {part: model.weights[f"blk.{i}.{part}.weight"] for part in smollm.PARTS}
+        y = smollm._norm(x, own["attn_norm"])
         see(i, attention=y)
-        x = x + smollm._listen(y, part, functools.partial(attend, i), lambda k, v: (k, v))
-        y = smollm._norm(x, part["ffn_norm"])
-        hidden = torch.nn.functional.silu(y @ part["ffn_gate"].T) * (y @ part["ffn_up"].T)
+        q, k, v = (in_groups(y @ own[f"attn_{letter}"].T) for letter in "qkv")
+        x = x + flat(attend(i, rotate(q), rotate(k), v)) @ own["attn_output"].T
+        y = smollm._norm(x, own["ffn_norm"])
+        hidden = torch.nn.functional.silu(y @ own["ffn_gate"].T) * (y @ own["ffn_up"].T)
         see(i, feed=y, hidden=hidden)
-        x = x + hidden @ part["ffn_down"].T
+        x = x + hidden @ own["ffn_down"].T
     return found
 
 

@@ -40,6 +40,7 @@ class Case(NamedTuple):
     length: int = 256
     texts: tuple[str, ...] = SETS
     draws: int = DRAWS
+    pieces: int = PIECES
 
 
 class Study:
@@ -76,9 +77,9 @@ class Study:
         known = self.moments(*by) if by else None
         return moments.cut_weights(self.model, names, shares, known)
 
-    def whole(self, text: str, draw: int, length: int) -> list[Tensor]:
+    def whole(self, case: Case, text: str, draw: int) -> list[Tensor]:
         """Return the tables of the whole model, in float16, or none where they would be large."""
-        if length > 256:
+        if case.length > 256 or case.pieces < PIECES:
             return []
         if (text, draw) not in self.kept:
             tables: list[Tensor] = []
@@ -88,7 +89,7 @@ class Study:
                 return tables[-1].float() @ cuts.each_head(v)
 
             with torch.no_grad():
-                self.model.states(self.pieces(text, draw, length), attend=attend)
+                self.model(self.pieces(text, draw, case.length), attend=attend, after=-1)
             self.kept[text, draw] = tables
         return self.kept[text, draw]
 
@@ -97,12 +98,12 @@ class Study:
         for text in case.texts:
             made = case.make(text)
             for draw in range(case.draws):
-                ids = self.pieces(text, draw, case.length)
+                ids = self.pieces(text, draw, case.length)[: case.pieces]
                 error = drift = None
                 if isinstance(made, dict):
                     loss = smollm.loss(self.model, ids, weights=made)
                 else:
-                    meter = Meter(made, self.whole(text, draw, case.length))
+                    meter = Meter(made, self.whole(case, text, draw))
                     loss = smollm.loss(self.model, ids, attend=meter.layers)
                     error, drift = (e if e is None else round(e, 4) for e in meter.errors())
                 yield {
@@ -133,8 +134,7 @@ def go_on(model: smollm.SmolLM, text: str, tokens: int, **changes: Any) -> str:
     ids = model.encode(text)
     n = ids.shape[1]
     for _ in range(tokens):
-        x = model.states(ids, **changes)[:, -1:]
-        ids = torch.cat([ids, model.logits(x).argmax(-1)], dim=1)
+        ids = torch.cat([ids, model(ids, **changes, after=-1).argmax(-1)], dim=1)
     return model.decode(ids[:, n:])
 
 
@@ -149,7 +149,7 @@ def always(cut: Cut) -> Callable[[str], Cut]:
 def figure_cuts() -> list[Case]:
     """Return the cuts that change tables by one number: the paths of the figure."""
     ways: list[tuple[str, Callable[[int], Cut], Sequence[int]]] = [
-        ("sheets", cuts.sheets, (8, 32, 16, 64, 4, 1, 2, 128)),
+        ("sheets", cuts.sheets, (8, 32, 16, 64, 4, 1, 128)),
         ("window", cuts.window, (32, 64, 16, 128, 8, 192)),
         (f"window and first {FIRST}", lambda n: cuts.window(n, FIRST), (32, 64, 16, 128, 8, 192)),
         ("averages", cuts.means, (16, 64, 32, 128, 8, 192)),
@@ -169,21 +169,22 @@ def other_tables(study: Study) -> list[Case]:
     found = [Case("window and first 1", n, always(cuts.window(n, 1))) for n in (32, 64)]
     found += [Case("one vector off all keys", None, known(cuts.shift, rotated))]
     for bits in (3, 2):
+        shifted = known(functools.partial(cuts.round_shifted, bits), rotated)
+        centered = known(functools.partial(cuts.round_centered, bits), mean)
         found += [
-            Case(
-                "bits, shifted", bits, known(functools.partial(cuts.round_shifted, bits), rotated)
-            ),
-            Case("bits, centered", bits, known(functools.partial(cuts.round_centered, bits), mean)),
-            Case("bits, spread", bits, always(cuts.round_spread(bits))),
+            Case("bits, shifted", bits, shifted),
             Case("bits, keys by channel", bits, always(cuts.round_cache(bits, by_channel=True))),
+            Case("bits, spread", bits, always(cuts.round_spread(bits))),
         ]
-    for count in (32, 64):
-        found += [Case("keys unlike", count, always(cuts.keep_unlike(count)))]
-        found += [Case("keys heard", count, always(cuts.keep_heard(count)))]
-    found += [Case("elu + 1", None, always(cuts.linear))]
-    for count in (8, 32):
-        found += [Case("sheets, rescaled", count, always(cuts.sheets(count, rescaled=True)))]
-    return [*found, Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False)))]
+        found += [Case("bits, centered", bits, centered)] * (bits == 3)
+    return [
+        *found,
+        Case("keys unlike", 32, always(cuts.keep_unlike(32))),
+        Case("keys heard", 32, always(cuts.keep_heard(32))),
+        Case("elu + 1", None, always(cuts.linear)),
+        Case("sheets, rescaled", 8, always(cuts.sheets(8, rescaled=True))),
+        Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False))),
+    ]
 
 
 def latents(study: Study) -> list[Case]:
@@ -213,19 +214,16 @@ def latents(study: Study) -> list[Case]:
     joint = lambda i, m: moments.both_use(model, i, m)  # noqa: E731
     found = []
     for r in (64, 32, 128):
-        found += [
-            Case("keys before rotation", r, known(keys, "keys", r)),
-            Case("keys after rotation", r, known(keys, "rotated", r, after=True)),
-            Case("values", r, known(values, "values", r)),
-        ]
+        found += [Case("keys before rotation", r, known(keys, "keys", r))]
+        found += [Case("values", r, known(values, "values", r))]
     for r in (64, 32):
+        by_queries = known(keys, "rotated", r, after, after=True)
         found += [
+            Case("keys after rotation", r, known(keys, "rotated", r, after=True)),
             Case("keys before rotation, for queries", r, known(keys, "keys", r, before)),
-            Case(
-                "keys after rotation, for queries", r, known(keys, "rotated", r, after, after=True)
-            ),
-            Case("values, for outputs", r, known(values, "values", r, output)),
+            Case("keys after rotation, for queries", r, by_queries),
         ]
+    found += [Case("values, for outputs", 64, known(values, "values", 64, output))]
     for r in (192, 96):
         found += [
             Case("keys and values together", r, known(both, "both", r)),
@@ -277,18 +275,15 @@ def long_cases() -> list[Case]:
 
 
 def parts_left_out(study: Study) -> list[Case]:
-    """Return whole layers and heads of three layers, each left out alone, on the first draw."""
+    """Return layers, and heads of three layers, each left out alone, on one piece of each set."""
     layers = [(i, None) for i in range(LAYERS)]
     heads = [(i, head) for i in (0, 11, 29) for head in range(smollm.HEADS)]
-    return [
-        Case(
-            "without layer" if head is None else "without head",
-            i if head is None else f"{i}.{head}",
-            lambda _, i=i, head=head: moments.without(study.model, i, head),
-            draws=1,
-        )
-        for i, head in layers + heads
-    ]
+    found = [Case("none", "one piece", always(cuts.exact), draws=1, pieces=1)]
+    for i, head in layers + heads:
+        cut, setting = ("layer", i) if head is None else ("head", f"{i}.{head}")
+        make = functools.partial(moments.without, study.model, i, head)
+        found += [Case(f"without {cut}", setting, lambda _, m=make: m(), draws=1, pieces=1)]
+    return found
 
 
 def none() -> Case:
@@ -309,16 +304,16 @@ def graded() -> list[Case]:
 
 def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
     """Return what to find of which case, in the order of work; a ``short`` run has little."""
-    figure, weights = [none(), *figure_cuts()], weight_cuts(study)
+    figure = [none(), *figure_cuts()]
     if short:
         return [("rows", figure[1]), ("rows", latents(study)[0]), ("jobs", figure[1])]
-    first = [*figure, *weights[:4], *latents(study)]
-    last = [*other_tables(study), *weights[4:], *long_cases(), *parts_left_out(study)]
+    further = [*other_tables(study), *long_cases(), *parts_left_out(study)]
     return [
-        *(("rows", case) for case in first),
+        *(("rows", case) for case in figure),
         *(("jobs", case) for case in graded()),
+        *(("rows", case) for case in [*weight_cuts(study), *latents(study)]),
         *(("continuations", case) for case in figure),
-        *(("rows", case) for case in last),
+        *(("rows", case) for case in further),
     ]
 
 
