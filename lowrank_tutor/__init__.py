@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what __getattr__ does, for editors
     from lowrank_tutor import (  # noqa: F401, I001 (in the order of the book)
         rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer, layers, shards,
-        roofline, caches, states, storyteller, sentence, byhand, figures, answers, practice, kit,
+        roofline, caches, states, storyteller, smollm, sentence, byhand, figures, answers, practice, kit,
     )  # fmt: skip
 
 __all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
@@ -169,7 +169,8 @@ ASIDE = (
     "answers",
     "kit",
     "practice",
-)  # here come names last that the mathematics has too
+    "smollm",
+)  # here come names last that other modules have too
 
 
 class _Elsewhere:

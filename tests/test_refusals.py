@@ -24,6 +24,8 @@ from lowrank_tutor import caches, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
 OTHER_ROOMS = {"byhand", "figures", "answers", "kit", "practice"}
+# The real model needs a package of its own: tests/test_smollm.py.
+OTHER_ROOMS |= {"smollm"}
 # Functions of the layers among themselves, which need processes that have found each other.
 BETWEEN_PROCESSES = {"shards"}
 # Methods that only libraries call, or only a function that has checked their arguments.
