@@ -55,15 +55,18 @@ class Study:
         """Return the tokens of a draw: four pieces of 256, or one of 1,024."""
         parts = self.texts[text]
         short = parts["short"][draw * PIECES : (draw + 1) * PIECES]
-        ids = torch.tensor(short if length == 256 else [parts["long"][draw][:length]])
-        return ids[:1, :80] if self.short else ids
+        return self.tokens(short if length == 256 else [parts["long"][draw]])
+
+    def tokens(self, pieces: list[list[int]]) -> Tensor:
+        """Return pieces as a tensor, (pieces, tokens); a short run has little of them."""
+        return torch.tensor(pieces)[:1, :80] if self.short else torch.tensor(pieces)
 
     @functools.cache  # noqa: B019 (there is one study)
     def moments(self, *texts: str) -> moments.Moments:
         """Return the moments of one set of texts, or the mean of several."""
         if len(texts) > 1:
             return moments.mixed(*(self.moments(text) for text in texts))
-        return moments.collect(self.model, torch.tensor(self.texts[texts[0]]["moments"]))
+        return moments.collect(self.model, self.tokens(self.texts[texts[0]]["moments"]))
 
     def per_layer(self, name: str, text: str) -> list[Tensor]:
         """Return one moment of every layer."""
