@@ -6,7 +6,7 @@ the matrices of the layers in 4 bits, with a scale and a least value for each 32
 embedding in 8 bits. They are computed with in float32, and nothing is trained. Letters, as in
 chapter 6, for texts of n tokens: states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys
 ``k`` and values ``v`` (batch, 3, n, 64), one for three heads. What is replaced, as in
-`loss(model, texts, attend=attend)`:
+``loss(model, texts, attend=attend)``:
 
 - ``attend`` takes rotated q, rotated k, and v, and returns what the heads read, (batch, 9, n, 64);
 - ``before`` takes k and v before the rotation, (batch, n, 192) each, and returns both;
@@ -116,7 +116,7 @@ class SmolLM:
             y = _norm(x, own["attn_norm"])
             q, k, v = (y @ own[f"attn_{letter}"].T for letter in "qkv")
             k, v = (_check_shape("before", part, k) for part in befores[i](k, v))
-            q, k, v = (part.unflatten(2, (-1, WIDTH)).transpose(1, 2) for part in (q, k, v))
+            q, k, v = (part.view(*ids.shape, -1, WIDTH).transpose(1, 2) for part in (q, k, v))
             heads = _check_shape("attend", attends[i](rotate(q), rotate(k), v), q)
             x = x + heads.transpose(1, 2).flatten(2) @ own["attn_output"].T
             y = _norm(x, own["ffn_norm"])
@@ -263,7 +263,7 @@ def _check_model(model: object) -> None:
         raise TypeError(f"model must be what load() returns, got {type(model).__name__}")
 
 
-def _check_prompts(prompts: Any) -> Mapping[str, Sequence[Prompt]]:
+def _check_prompts(prompts: Any) -> Any:
     listed = prompts.values() if isinstance(prompts, Mapping) else [[prompts]]
     if strange := [one for each in listed for one in each or [each] if not isinstance(one, Prompt)]:
         raise TypeError(f"prompts must be lists of Prompt by job, got {strange[0]!r}")
