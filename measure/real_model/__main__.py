@@ -108,7 +108,7 @@ def main() -> int:
     if not args.short:
         meta |= {"weights": ROUNDED, "licenses": study.texts["licenses"]} | of.ABOUT
         pieces = [study.model.decode(study.pieces(text, 0, 256)[0]) for text in SETS]
-        meta |= {"starts": of.STARTS, "pieces": dict(zip(SETS, pieces, strict=True))}
+        meta |= {"start": of.START, "pieces": dict(zip(SETS, pieces, strict=True))}
         parts["rows"] = with_uncut(parts["rows"], parts.pop("uncut"))
         write("real_model", meta, **parts)
     return 0

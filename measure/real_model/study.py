@@ -19,16 +19,12 @@ from measure.real_model.texts import DRAWS, FILE, PIECES, SETS
 
 Setting = float | str | None
 FIRST = 4  # tokens that windows keep where they keep the first ones
-STARTS = (
+START = (
     "Anna, Tom, and their dog Max lived in a small house at the edge of the forest. Anna had a "
     "red coat, and Tom had a blue one. Every morning they walked to the lake, where the old "
     "boats lay in the sun and the birds were looking for food. One day in winter it began to "
     "snow, and the wind was so cold that nobody wanted to go out. But Max was hungry, so Anna "
-    "put on her",
-    "To make bread, you need flour, water, salt, and yeast. Mix the flour with the salt, and "
-    "dissolve the yeast in warm water. Pour the water into the flour, and knead the dough for ten "
-    "minutes until it is smooth. Cover it with a cloth, and let it rest for an hour. Then shape "
-    "the dough into a loaf, put it into a hot oven, and",
+    "put on her"
 )
 
 
@@ -135,10 +131,10 @@ class Study:
         yield {"cut": case.cut, "setting": case.setting, "right": right, "error": errors}
 
     def continuations(self, case: Case) -> Iterator[dict[str, Any]]:
-        """Yield how the model goes on after each start, token by token the likeliest."""
+        """Yield how the model goes on after the start, token by token the likeliest."""
         attend, tokens = Meter(case.make("prose")).layers, 1 if self.short else 12
-        texts = [go_on(self.model, start, tokens, attend=attend) for start in STARTS]
-        yield {"cut": case.cut, "setting": case.setting, "texts": texts}
+        text = go_on(self.model, START, tokens, attend=attend)
+        yield {"cut": case.cut, "setting": case.setting, "text": text}
 
 
 @torch.no_grad()
@@ -151,7 +147,7 @@ def go_on(model: smollm.SmolLM, text: str, tokens: int, **changes: Any) -> str:
     return model.decode(ids[:, n:])
 
 
-SHARES = (0.9, 0.7, 0.5, 0.3125)  # the last takes of 16 bits a number as much as 5 bits do
+SHARES = (0.9, 0.5, 0.3125)  # the last takes of 16 bits a number as much as 5 bits do
 
 
 def always(cut: Cut) -> Callable[[str], Cut]:
@@ -226,7 +222,7 @@ def latents(study: Study) -> list[Case]:
     output = lambda i, m: moments.output_use(model, i)  # noqa: E731
     joint = lambda i, m: moments.both_use(model, i, m)  # noqa: E731
     found = []
-    for r in (64, 32, 128):
+    for r in (64, 32):
         found += [Case("keys before rotation", r, known(keys, "keys", r))]
         found += [Case("values", r, known(values, "values", r))]
     for r in (64, 32):
@@ -254,8 +250,7 @@ def latents(study: Study) -> list[Case]:
 def weight_cuts(study: Study) -> list[Case]:
     """Return cuts of weights: plainly, for inputs of each set of texts, and in bits."""
     cut, found = study.cut_weights, []
-    for share in (0.9, 0.7, 0.5):
-        found += [Case("feed-forward, plain", share, lambda _, s=share: cut("feed", ())[s])]
+    found += [Case("feed-forward, plain", 0.9, lambda _: cut("feed", ())[0.9])]
     for own in SETS:
         others = tuple(text for text in SETS if text != own)
         for share in SHARES:
@@ -267,9 +262,8 @@ def weight_cuts(study: Study) -> list[Case]:
         others = tuple(text for text in SETS if text != own)
         made = lambda _, t=others: cut("feed", t)[0.9]  # noqa: E731
         found += [Case("feed-forward, for inputs of both others", 0.9, made, texts=(own,))]
-    for bits in (3, 2):
-        rounded = functools.partial(moments.round_weights, study.model, moments.FEED, bits)
-        found += [Case("feed-forward, bits", bits, lambda _, make=rounded: make())]
+    rounded = functools.partial(moments.round_weights, study.model, moments.FEED, 3)
+    found += [Case("feed-forward, bits", 3, lambda _: rounded())]
     found += [Case("attention weights, plain", 0.9, lambda _: cut("attention", ())[0.9])]
     made = lambda text: cut("attention", (text,))[0.9]  # noqa: E731
     return [*found, Case("attention weights, for inputs", 0.9, made)]
@@ -278,19 +272,19 @@ def weight_cuts(study: Study) -> list[Case]:
 def long_cases() -> list[Case]:
     """Return cuts of texts of 1,024 tokens."""
     found = [Case("none", None, always(cuts.exact), 1024)]
-    for n in (64, 256):
-        found += [
-            Case(f"window and first {FIRST}", n, always(cuts.window(n, FIRST)), 1024),
-            Case("window", n, always(cuts.window(n)), 1024),
-        ]
-    found += [Case("bits", 3, always(cuts.round_cache(3)), 1024)]
-    return [*found, Case("sheets", 32, always(cuts.sheets(32)), 1024, draws=1)]
+    return [
+        *found,
+        Case(f"window and first {FIRST}", 64, always(cuts.window(64, FIRST)), 1024),
+        Case("window", 64, always(cuts.window(64)), 1024),
+        Case("bits", 3, always(cuts.round_cache(3)), 1024),
+        Case("sheets", 32, always(cuts.sheets(32)), 1024, texts=("prose",), draws=1),
+    ]
 
 
 def parts_left_out(study: Study) -> list[Case]:
-    """Return layers, and heads of two layers, each left out alone, on one piece of each set."""
+    """Return layers, and heads of one, each left out alone, on one piece of each set."""
     layers = [(i, None) for i in range(LAYERS)]
-    heads = [(i, head) for i in (0, 11) for head in range(smollm.HEADS)]
+    heads = [(i, head) for i in (11,) for head in range(smollm.HEADS)]
     found = []
     for i, head in layers + heads:
         cut, setting = ("layer", i) if head is None else ("head", f"{i}.{head}")
@@ -308,7 +302,7 @@ def graded() -> list[Case]:
     """Return the cuts whose answers are graded."""
     wanted = [
         ("window and first 4", 8), ("sheets", 8), ("window", 8), ("bits", 3), ("averages", 16),
-        ("sheets", 4), ("window and first 4", 16), ("averages", 8), ("window", 16),
+        ("sheets", 4),
     ]  # fmt: skip
     by_name = {(case.cut, case.setting): case for case in figure_cuts()}
     return [none(), *(by_name[name] for name in wanted)]
@@ -320,14 +314,15 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
     if short:
         return [("rows", figure[1]), ("rows", latents(study)[0]), ("jobs", figure[1])]
     several = weight_cuts(study), latents(study), other_tables(study)
-    further = [*chain(*(some[:3] for some in several)), *chain(*(some[3:] for some in several))]
+    first, more = chain(*(some[:5] for some in several)), chain(*(some[5:] for some in several))
     return [
         *(("rows", case) for case in figure),
         *(("jobs", case) for case in graded()),
         ("uncut", none()),
-        ("uncut", none()._replace(length=1024)),
-        *(("rows", case._replace(pieces=2)) for case in further),
+        *(("rows", case._replace(pieces=2)) for case in first),
         *(("continuations", case) for case in figure),
+        *(("rows", case._replace(pieces=2)) for case in more),
+        ("uncut", none()._replace(length=1024)),
         *(("rows", case) for case in [*long_cases(), *parts_left_out(study)]),
     ]
 
