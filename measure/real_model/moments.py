@@ -80,34 +80,33 @@ def root(a: Tensor) -> Tensor:
     return (vectors * values.clamp_min(values.max() * 1e-6).sqrt()).T.float()
 
 
-def query_use(moments: dict[str, Tensor], *, after: bool = False) -> Tensor:
-    """Return how keys, 192 numbers of a token, are used by queries: scores change as this does.
+def query_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
+    """Return how queries use keys before the rotation, 192 numbers: scores change as this does.
 
-    Before the rotation, each pair of entries is turned by any angle, so only the mean square of
-    the queries in the pair counts.
+    Each pair of entries is turned by any angle, so only the mean square of the queries counts.
     """
-    if after:
-        return torch.block_diag(*map(root, moments["queries"]))
-    energy = moments["queries"].diagonal(dim1=1, dim2=2).unflatten(1, (-1, 2)).mean(2)
+    energy = layer["queries"].diagonal(dim1=1, dim2=2).unflatten(1, (-1, 2)).mean(2)
     return torch.diag(energy.repeat_interleave(2, dim=1).flatten().sqrt())
 
 
-def output_use(model: SmolLM, layer: int) -> Tensor:
+def rotated_query_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
+    """Return how queries use keys after the rotation."""
+    return torch.block_diag(*map(root, layer["queries"]))
+
+
+def output_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
     """Return how values, 192 numbers of a token, are used: the output of the heads changes so."""
-    w = model.weights[f"blk.{layer}.attn_output.weight"].unflatten(1, (GROUPS, -1, WIDTH))
+    w = model.weights[f"blk.{i}.attn_output.weight"].unflatten(1, (GROUPS, -1, WIDTH))
     return torch.block_diag(
         *(root(torch.einsum("ohi,ohj->ij", group, group)) for group in w.unbind(1))
     )
 
 
-def both_use(model: SmolLM, layer: int, moments: dict[str, Tensor]) -> Tensor:
+def both_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
     """Return the use of keys and values, 384 numbers, each brought to the same total."""
-    uses = query_use(moments), output_use(model, layer)
-    totals = [
-        (use @ moments[name] @ use.T).trace()
-        for use, name in zip(uses, ("keys", "values"), strict=True)
-    ]
-    return torch.block_diag(*(use / total.sqrt() for use, total in zip(uses, totals, strict=True)))
+    uses = query_use(model, i, layer), output_use(model, i, layer)
+    parts = zip(uses, ("keys", "values"), strict=True)
+    return torch.block_diag(*(u / (u @ layer[name] @ u.T).trace().sqrt() for u, name in parts))
 
 
 def directions(a: Tensor, moment: Tensor | None = None) -> Tensor:

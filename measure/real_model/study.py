@@ -14,10 +14,11 @@ from torch import Tensor
 from lowrank_tutor import smollm
 from lowrank_tutor.smollm import LAYERS
 from measure.real_model import cuts, moments
-from measure.real_model.cuts import Cut, Meter, one_a_layer
+from measure.real_model.cuts import Cut, Meter
 from measure.real_model.texts import DRAWS, FILE, PIECES, SETS
 
 Setting = float | str | None
+Use = Callable[[smollm.SmolLM, int, dict[str, Tensor]], Tensor]
 FIRST = 4  # tokens that windows keep where they keep the first ones
 START = (
     "Anna, Tom, and their dog Max lived in a small house at the edge of the forest. Anna had a "
@@ -64,10 +65,6 @@ class Study:
         if len(texts) > 1:
             return moments.mixed(*(self.moments(text) for text in texts))
         return moments.collect(self.model, self.tokens(self.texts[texts[0]]["moments"]))
-
-    def per_layer(self, name: str, text: str) -> list[Tensor]:
-        """Return one moment of every layer."""
-        return [layer[name] for layer in self.moments(text)]
 
     @functools.lru_cache(maxsize=1)  # noqa: B019
     def cut_weights(self, part: str, by: tuple[str, ...]) -> dict[float, dict[str, Tensor]]:
@@ -167,27 +164,35 @@ def figure_cuts() -> list[Case]:
     return [Case(cut, n, always(make(n))) for cut, make, settings in ways for n in settings]
 
 
+def learned(
+    study: Study, make: Callable[[Tensor], Cut], find: Callable[[int, dict[str, Tensor]], Tensor]
+) -> Callable[[str], list[Cut]]:
+    """Make a cut for each layer of what other texts of the same set say about it."""
+    return lambda text: [make(find(i, layer)) for i, layer in enumerate(study.moments(text))]
+
+
 def other_tables(study: Study) -> list[Case]:
-    """Return variants of these, latents, eviction, a state, and a shift that is free."""
+    """Return variants of these, eviction, a state, and a shift that is free."""
 
-    def known(make: Callable[..., Cut], *names: str, **options: Any) -> Callable[[str], list[Cut]]:
-        of = study.per_layer
-        return lambda text: one_a_layer(make, *(of(name, text) for name in names), **options)
+    def mean(i: int, layer: dict[str, Tensor]) -> Tensor:
+        return layer["mean"]
 
-    mean, rotated = "mean", "rotated mean"
+    def rotated(i: int, layer: dict[str, Tensor]) -> Tensor:
+        return layer["rotated mean"]
+
     found = [Case("window and first 1", n, always(cuts.window(n, 1))) for n in (32, 64)]
-    found += [Case("one vector off all keys", None, known(cuts.shift, rotated))]
+    found += [Case("one vector off all keys", None, learned(study, cuts.shift, rotated))]
     for bits in (3, 2):
-        shifted = known(functools.partial(cuts.round_shifted, bits), rotated)
-        centered = known(functools.partial(cuts.round_centered, bits), mean)
+        shifted = functools.partial(cuts.round_shifted, bits)
         found += [
-            Case("bits, shifted", bits, shifted),
+            Case("bits, shifted", bits, learned(study, shifted, rotated)),
             Case("bits, keys by channel", bits, always(cuts.round_cache(bits, by_channel=True))),
             Case("bits, spread", bits, always(cuts.round_spread(bits))),
         ]
-        found += [Case("bits, centered", bits, centered)] * (bits == 3)
+    centered = functools.partial(cuts.round_centered, 3)
     return [
         *found,
+        Case("bits, centered", 3, learned(study, centered, mean)),
         Case("keys unlike", 32, always(cuts.keep_unlike(32))),
         Case("keys heard", 32, always(cuts.keep_heard(32))),
         Case("elu + 1", None, always(cuts.linear)),
@@ -198,75 +203,66 @@ def other_tables(study: Study) -> list[Case]:
 
 def latents(study: Study) -> list[Case]:
     """Return cuts of keys and values to directions: their own, or those of their use."""
-    model = study.model
 
-    def known(
-        make: Callable[..., Cut],
-        name: str,
-        rank: int,
-        use: Callable[[int, dict[str, Tensor]], Tensor] | None = None,
-        **options: Any,
-    ) -> Callable[[str], list[Cut]]:
-        def by_text(text: str) -> list[Cut]:
-            layers = enumerate(study.moments(text))
-            return [
-                make(moments.projection(m[name], rank, use(i, m) if use else None), **options)
-                for i, m in layers
-            ]
+    def cut(
+        name: str, rank: int, moment: str, make: Callable[[Tensor], Cut], use: Use | None = None
+    ) -> Case:
+        def find(i: int, layer: dict[str, Tensor]) -> Tensor:
+            how = None if use is None else use(study.model, i, layer)
+            return moments.projection(layer[moment], rank, how)
 
-        return by_text
+        return Case(name, rank, learned(study, make, find))
 
     keys, values, both = cuts.project_keys, cuts.project_values, cuts.project_both
-    before = lambda i, m: moments.query_use(m)  # noqa: E731
-    after = lambda i, m: moments.query_use(m, after=True)  # noqa: E731
-    output = lambda i, m: moments.output_use(model, i)  # noqa: E731
-    joint = lambda i, m: moments.both_use(model, i, m)  # noqa: E731
+    after = functools.partial(keys, after=True)
     found = []
     for r in (64, 32):
-        found += [Case("keys before rotation", r, known(keys, "keys", r))]
-        found += [Case("values", r, known(values, "values", r))]
-    for r in (64, 32):
-        by_queries = known(keys, "rotated", r, after, after=True)
         found += [
-            Case("keys after rotation", r, known(keys, "rotated", r, after=True)),
-            Case("keys before rotation, for queries", r, known(keys, "keys", r, before)),
-            Case("keys after rotation, for queries", r, by_queries),
+            cut("keys before rotation", r, "keys", keys),
+            cut("values", r, "values", values),
+            cut("keys after rotation", r, "rotated", after),
+            cut("keys before rotation, for queries", r, "keys", keys, moments.query_use),
+            cut("keys after rotation, for queries", r, "rotated", after, moments.rotated_query_use),
         ]
-    found += [Case("values, for outputs", 64, known(values, "values", 64, output))]
+    found += [cut("values, for outputs", 64, "values", values, moments.output_use)]
     for r in (192, 96):
         found += [
-            Case("keys and values together", r, known(both, "both", r)),
-            Case("keys and values together, for use", r, known(both, "both", r, joint)),
+            cut("keys and values together", r, "both", both),
+            cut("keys and values together, for use", r, "both", both, moments.both_use),
         ]
-    found += [
+    rounded = cut("keys to 96, rounded", 96, "keys", functools.partial(keys, bits=4))
+    return [
+        *found,
         Case("bits, keys only", 2, always(cuts.round_cache(2, values=False))),
         Case("bits, keys only", 4, always(cuts.round_cache(4, values=False))),
-        Case("keys to 96, rounded", 4, known(keys, "keys", 96, bits=4)),
-        Case("keys before rotation", 96, known(keys, "keys", 96)),
+        rounded._replace(setting=4),
+        cut("keys before rotation", 96, "keys", keys),
     ]
-    return found
 
 
 def weight_cuts(study: Study) -> list[Case]:
     """Return cuts of weights: plainly, for inputs of each set of texts, and in bits."""
-    cut, found = study.cut_weights, []
-    found += [Case("feed-forward, plain", 0.9, lambda _: cut("feed", ())[0.9])]
+
+    def cut(name: str, share: float, texts: Sequence[str], by: Sequence[str], part: str) -> Case:
+        made = functools.partial(study.cut_weights, part, tuple(by))
+        return Case(name, share, lambda _: made()[share], texts=tuple(texts))
+
+    found = [cut("feed-forward, plain", 0.9, SETS, (), "feed")]
+    others = {own: [text for text in SETS if text != own] for own in SETS}
     for own in SETS:
-        others = tuple(text for text in SETS if text != own)
-        for share in SHARES:
-            made = lambda _, s=share, t=own: cut("feed", (t,))[s]  # noqa: E731
-            found += [Case("feed-forward, for inputs", share, made, texts=(own,))]
-        made = lambda _, t=own: cut("feed", (t,))[0.9]  # noqa: E731
-        found += [Case(f"feed-forward, for inputs of {own}", 0.9, made, texts=others)]
+        found += [cut("feed-forward, for inputs", s, [own], [own], "feed") for s in SHARES]
+        found += [cut(f"feed-forward, for inputs of {own}", 0.9, others[own], [own], "feed")]
     for own in SETS:
-        others = tuple(text for text in SETS if text != own)
-        made = lambda _, t=others: cut("feed", t)[0.9]  # noqa: E731
-        found += [Case("feed-forward, for inputs of both others", 0.9, made, texts=(own,))]
+        name = "feed-forward, for inputs of both others"
+        found += [cut(name, 0.9, [own], others[own], "feed")]
     rounded = functools.partial(moments.round_weights, study.model, moments.FEED, 3)
     found += [Case("feed-forward, bits", 3, lambda _: rounded())]
-    found += [Case("attention weights, plain", 0.9, lambda _: cut("attention", ())[0.9])]
-    made = lambda text: cut("attention", (text,))[0.9]  # noqa: E731
-    return [*found, Case("attention weights, for inputs", 0.9, made)]
+    found += [cut("attention weights, plain", 0.9, SETS, (), "attention")]
+
+    def attention(text: str) -> dict[str, Tensor]:
+        return study.cut_weights("attention", (text,))[0.9]
+
+    return [*found, Case("attention weights, for inputs", 0.9, attention)]
 
 
 def long_cases() -> list[Case]:
