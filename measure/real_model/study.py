@@ -308,7 +308,8 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
     """Return what to find of which case, in the order of work; a ``short`` run has little."""
     figure = [none(), *figure_cuts()]
     if short:
-        return [("rows", figure[1]), ("rows", latents(study)[0]), ("jobs", figure[1])]
+        few = [case._replace(texts=("prose",), draws=1) for case in (figure[1], latents(study)[0])]
+        return [("rows", few[0]), ("rows", few[1]), ("jobs", figure[1])]
     several = weight_cuts(study), latents(study), other_tables(study)
     first, more = chain(*(some[:5] for some in several)), chain(*(some[5:] for some in several))
     return [
