@@ -103,10 +103,11 @@ def output_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
 
 
 def both_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
-    """Return the use of keys and values, 384 numbers, each brought to the same total."""
-    uses = query_use(model, i, layer), output_use(model, i, layer)
-    parts = zip(uses, ("keys", "values"), strict=True)
-    return torch.block_diag(*(u / (u @ layer[name] @ u.T).trace().sqrt() for u, name in parts))
+    """Return the use of keys and values, 384 numbers; both keep the total that they have plainly."""
+    uses = {"keys": query_use(model, i, layer), "values": output_use(model, i, layer)}
+    totals = {name: (use @ layer[name] @ use.T).trace() for name, use in uses.items()}
+    scales = {name: (layer[name].trace() / total).sqrt() for name, total in totals.items()}
+    return torch.block_diag(*(scales[name] * use for name, use in uses.items()))
 
 
 def directions(a: Tensor, moment: Tensor | None = None) -> Tensor:
