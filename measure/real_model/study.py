@@ -196,8 +196,8 @@ def other_tables(study: Study) -> list[Case]:
         Case("keys unlike", 32, always(cuts.keep_unlike(32))),
         Case("keys heard", 32, always(cuts.keep_heard(32))),
         Case("elu + 1", None, always(cuts.linear)),
-        Case("sheets, rescaled", 8, always(cuts.sheets(8, rescaled=True))),
-        Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False))),
+        Case("sheets, rescaled", 8, always(cuts.sheets(8, rescaled=True)), pieces=1),
+        Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False)), pieces=1),
     ]
 
 
@@ -267,14 +267,15 @@ def weight_cuts(study: Study) -> list[Case]:
 
 def long_cases() -> list[Case]:
     """Return cuts of texts of 1,024 tokens."""
-    found = [Case("none", None, always(cuts.exact), 1024)]
-    return [
-        *found,
-        Case(f"window and first {FIRST}", 64, always(cuts.window(64, FIRST)), 1024),
-        Case("window", 64, always(cuts.window(64)), 1024),
-        Case("bits", 3, always(cuts.round_cache(3)), 1024),
-        Case("sheets", 32, always(cuts.sheets(32)), 1024, texts=("prose",), draws=1),
-    ]
+    few = {
+        "none": (None, cuts.exact),
+        f"window and first {FIRST}": (64, cuts.window(64, FIRST)),
+        "window": (64, cuts.window(64)),
+        "bits": (3, cuts.round_cache(3)),
+        "sheets": (32, cuts.sheets(32)),
+    }
+    found = [Case(cut, n, always(made), 1024, draws=1) for cut, (n, made) in few.items()]
+    return [*found[:-1], found[-1]._replace(texts=("prose",))]
 
 
 def parts_left_out(study: Study) -> list[Case]:
@@ -316,11 +317,12 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
         *(("rows", case) for case in figure),
         *(("jobs", case) for case in graded()),
         ("uncut", none()),
-        *(("rows", case._replace(pieces=2)) for case in first),
+        *(("rows", case._replace(pieces=min(case.pieces, 2))) for case in first),
         *(("continuations", case) for case in figure),
-        *(("rows", case._replace(pieces=2)) for case in more),
-        ("uncut", none()._replace(length=1024)),
-        *(("rows", case) for case in [*long_cases(), *parts_left_out(study)]),
+        *(("rows", case._replace(pieces=min(case.pieces, 2))) for case in more),
+        *(("rows", case) for case in parts_left_out(study)),
+        ("uncut", none()._replace(length=1024, draws=1)),
+        *(("rows", case) for case in long_cases()),
     ]
 
 
