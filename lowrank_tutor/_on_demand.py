@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 # The extra that installs each package; pillow comes with matplotlib.
-EXTRAS = {"torch": "torch"} | dict.fromkeys(
+EXTRAS = {"torch": "torch", "gguf": "smollm", "tokenizers": "smollm"} | dict.fromkeys(
     ("IPython", "PIL", "ipywidgets", "matplotlib", "scipy", "sympy"), "book"
 )
 

