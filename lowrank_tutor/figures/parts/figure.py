@@ -13,7 +13,8 @@ Choice = TypeVar("Choice")
 
 def figure(name: str, *, parts: tuple[str, ...] = (), **fields: Any) -> Instrument:
     """Make an instrument whose script is ``figures/<name>.js``, after those of ``figures/parts`` that it needs."""
-    scripts = (*(f"figures/parts/{part}.js" for part in parts), f"figures/{name}.js")
+    own = f"figures/{name.replace('-', '_')}.js"
+    scripts = (*(f"figures/parts/{part}.js" for part in parts), own)
     return Instrument(name=name, scripts=scripts, styles=STYLES, **fields)
 
 
