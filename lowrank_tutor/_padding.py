@@ -21,11 +21,10 @@ RowSums: TypeAlias = tuple[
 ]  # of a matrix's rows on real tokens, and on all; whether p is 1
 
 
-def row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> RowSums:
+def row_sums(matrix: Tensor, real: Tensor, rule: str | None) -> RowSums:
     r"""Add up $|E_{ji}|^p$ of each row over real tokens, (batch, k), and over all, (k,); say where p is 1, (k,).
 
-    The tokens of the mask (batch, n) have the columns from ``start`` on; all other columns are
-    hidden.
+    The tokens of the mask (batch, n) have the first n columns; all other columns are hidden.
     """
     with without_autocast(matrix.device):
         rows = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
@@ -36,7 +35,7 @@ def row_sums(matrix: Tensor, real: Tensor, rule: str | None, start: int = 0) -> 
         )  # shares do not change, and no power may vanish
         sizes = rows.abs() / torch.where(largest == 0, 1, largest)
         powers = sizes * torch.where(by_sum[:, None], 1, sizes)
-        kept = real.to(rows.dtype) @ columns_of(powers, start, real.shape[1]).T
+        kept = real.to(rows.dtype) @ columns_of(powers, real.shape[1]).T
     return kept, powers.sum(dim=1), by_sum
 
 
@@ -73,10 +72,10 @@ def rescaled(mixed: Tensor, scale: Tensor) -> Tensor:
     return (mixed * scale).to(mixed.dtype)
 
 
-def columns_of(matrix: Tensor, start: int, count: int) -> Tensor:
-    """Return ``count`` columns from ``start`` on: a view, or a copy in an export."""
+def columns_of(matrix: Tensor, count: int) -> Tensor:
+    """Return the first ``count`` columns: a view, or a copy in an export."""
     if (
         is_exporting()
     ):  # an export holds for all lengths, but whether a view is contiguous depends on its length
-        return matrix.index_select(1, torch.arange(start, start + count, device=matrix.device))
-    return matrix[:, start : start + count]
+        return matrix.index_select(1, torch.arange(count, device=matrix.device))
+    return matrix[:, :count]

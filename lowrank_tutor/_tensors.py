@@ -49,11 +49,6 @@ def check_tensor(
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
-        way = (
-            f": {name}[:, None] has one head"
-            if "heads" in axes and tensor.ndim == 3 < len(axes)
-            else way
-        )
         raise ValueError(
             f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}{way}"
         )
@@ -100,9 +95,10 @@ def check_like(
 
 
 def check_floating(name: str, value: torch.Tensor) -> None:
-    """Refuse a tensor of integers, bools or complex numbers."""
-    if not value.dtype.is_floating_point:
-        raise TypeError(f"{name} must be of a floating-point type, got {value.dtype}")
+    """Refuse a tensor of integers, bools, complex numbers, or numbers too short to be multiplied."""
+    if not value.dtype.is_floating_point or torch.finfo(value.dtype).bits < 16:
+        rule = "of a floating-point type of at least 16 bits"
+        raise TypeError(f"{name} must be {rule}, got {value.dtype}")
 
 
 def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *methods: str) -> None:
@@ -116,17 +112,16 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
 def check_linear(linear: object, way: str = "") -> torch.Tensor:
     """Return the weight of a linear layer if its numbers can be added to: packed weights have their own types."""
     if not isinstance(linear, nn.Linear):
-        way = "for an array call svd.best_rank_k(a, k)" if hasattr(linear, "__array__") else way
-        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}: {way}")
+        found = type(linear).__name__
+        if found == "Conv1D":
+            way = f"an nn.Linear of its weight.T and bias does the same; {way}"
+        raise TypeError(f"linear must be a torch.nn.Linear, got {found}: {way}")
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
     if type(weight) not in (torch.Tensor, nn.Parameter):
         way = "give it back the numbers that were packed"
         raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}: {way}")
-    if not weight.dtype.is_floating_point or torch.finfo(weight.dtype).bits < 16:
-        raise TypeError(
-            f"linear.weight must be of a floating-point type of at least 16 bits, got {weight.dtype}"
-        )
+    check_floating("linear.weight", weight)
     return weight
 
 
@@ -187,12 +182,8 @@ def check_token_mask(
         )
     check_plain("token_mask", token_mask)
     if token_mask.shape != shape:
-        ways = {
-            keys.shape[:2]: ": heads come before tokens",
-            (shape[0], 1, 1, shape[1]): ": [:, 0, 0] has it",
-        }
-        got = f"{shape_of(token_mask)}{ways.get(token_mask.shape, '')}"
-        raise ValueError(f"token_mask must have shape (batch, n_keys) = {shape}, got shape {got}")
+        rule = f"shape (batch, n_keys) = {shape}"
+        raise ValueError(f"token_mask must have {rule}, got shape {shape_of(token_mask)}")
     if token_mask.device != keys.device:
         raise ValueError(
             f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}"
@@ -304,9 +295,10 @@ def attend(
     # Only PyTorch's plain kernel has forward-mode and second derivatives.
     plain = not torch.compiler.is_compiling() and is_transformed()
     with sdpa_kernel(SDPBackend.MATH) if plain else contextlib.nullcontext():
-        return functional.scaled_dot_product_attention(
+        out = functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale
         )
+    return out.to(q.dtype)  # under autocast too
 
 
 def check_state(

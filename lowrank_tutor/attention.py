@@ -38,7 +38,7 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     import torch
 
-from lowrank_tutor._checks import check_bool, check_integer, check_size, own_names
+from lowrank_tutor._checks import check_bool, check_integer, check_size
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -64,8 +64,6 @@ __all__ = [
     "softmax_attention", "softmax_cost",
 ]  # fmt: skip
 
-SHARES = "the weights of a query add up to 1"
-MODEL = "dim, the width of the model (heads * d), and heads have names"
 CHUNK = 64  # tokens whose weights on one another the causal form writes out
 
 
@@ -102,10 +100,6 @@ class Cost(NamedTuple):
         return self._replace(parameters=parameters, flops=self.flops + 4 * n * dim * width)
 
 
-CACHE = "nothing is kept: append k and v yourself, or window_attention(..., window=1, m=1, return_state=True), also exact"
-
-
-@own_names(state=CACHE, return_state=CACHE, past_key_values=CACHE)
 def softmax_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -118,7 +112,8 @@ def softmax_attention(
 
     $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's
     fused kernels: exact, and without the matrix of weights in memory (except on a CPU where ``d_v``
-    differs from ``d``). With ``causal`` a token attends only to itself and those before it.
+    differs from ``d``). With ``causal`` a token attends only to itself and those before it; with
+    ``causal`` and ``token_mask`` there is a mask of n² bools in memory, on a CPU of n² numbers.
 
     >>> import torch
     >>> q, k = torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
@@ -150,7 +145,6 @@ def _seen(k: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> tor
     return mask
 
 
-@own_names()
 def attention_weights(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -178,7 +172,6 @@ def attention_weights(
     return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
 
 
-@own_names(MODEL, d=MODEL, head_dim=MODEL)
 def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None) -> Cost:
     r"""Count the cost of a layer of softmax self-attention: $4 D^2 + D$ parameters, $8 n D^2 + 4 n^2 D$ operations.
 
@@ -204,11 +197,6 @@ def linear_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ..., causal: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
-@own_names(
-    feature_map="elu(x) + 1 is built in",
-    normalize=f"it is True: {SHARES}",
-    scale=f"it cancels: {SHARES}",
-)
 def linear_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -279,7 +267,6 @@ def linear_attention(
         return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
 
 
-@own_names()
 def performer_attention(
     q: torch.Tensor,
     k: torch.Tensor,

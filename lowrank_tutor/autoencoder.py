@@ -14,7 +14,7 @@ with needed(__name__):
     import torch
     from torch import nn
 
-from lowrank_tutor._checks import check_integer, check_size, own_names
+from lowrank_tutor._checks import check_integer, check_size
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -69,7 +69,6 @@ class Autoencoder(nn.Module):
 
     mean: torch.Tensor
 
-    @own_names()
     def __init__(
         self,
         d: int,
@@ -114,7 +113,6 @@ class Autoencoder(nn.Module):
         """Squeeze points (n, d) through k numbers and rebuild them, ``decode(encode(x))``."""
         return self.decode(self.encode(x))
 
-    @own_names()
     def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
         r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS, a line search per step.
 

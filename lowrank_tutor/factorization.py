@@ -25,8 +25,6 @@ from lowrank_tutor._checks import (
     check_size,
     is_sparse,
     names_of,
-    own_attributes,
-    own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -38,7 +36,6 @@ _ROOM = (
 )  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
 
 
-@own_attributes
 class RatingFactors(NamedTuple):
     """Hold the factors of a table of ratings, ``ratings ~ c @ f``.
 
@@ -112,17 +109,6 @@ class _Block(NamedTuple):
     values: FloatArray  # (b, p)
 
 
-def _looks_like_triples(table: NDArray[Any]) -> bool:
-    """Recognize rows of user, item, and rating: three columns, of which the first two hold names or whole numbers."""
-    if table.ndim != 2 or table.shape[1] != 3 or len(table) < 4:
-        return False
-    if isinstance(table[0, 0], str) or isinstance(table[0, 1], str):
-        return True
-    return table.dtype.kind in "iuf" and bool(
-        (table[:, :2] == np.round(table[:, :2])).all()
-    )  # NaN equals nothing
-
-
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
     """Return the table with zeros in the gaps, dense or sparse as it came, and the known ratings."""
     if is_sparse(ratings):
@@ -143,13 +129,6 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
             )
         entries = table.tocoo()
         return table, _Known(entries.row, entries.col, entries.data)
-    if observed is None and _looks_like_triples(
-        as_array(ratings, "ratings", "a rectangular array of real numbers")
-    ):
-        way = "pivot them, or pass coo_array((ratings, (rows, columns))), or if it is a table, observed too"
-        raise ValueError(
-            f"ratings must be a table of users and items, got 3 columns that look like triples: {way}"
-        )
     dense = as_float_array(ratings, "ratings")
     if dense.ndim != 2 or dense.size == 0:
         raise ValueError(
@@ -179,10 +158,6 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
             "observed must be labeled as ratings is, got another order: observed.reindex_like(ratings)"
         )
     seen = dense[mask]
-    if not seen.any() and np.nan_to_num(dense[~mask]).any():
-        raise ValueError(
-            "observed must mark the known ratings, got zeros alone: if True marks a gap, pass ~observed"
-        )
     if not np.isfinite(seen).all():
         raise ValueError(
             f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}"
@@ -262,7 +237,6 @@ def _start(x: Any, share: float, k: int, rng: np.random.Generator) -> tuple[Floa
     return f, float(s[0]) / share
 
 
-@own_names()
 def factorize_ratings(
     ratings: ArrayLike | Factor,
     observed: ArrayLike | None = None,
@@ -282,25 +256,28 @@ def factorize_ratings(
     by alternating least squares (Koren, Bell and Volinsky, 2009, doi:10.1109/MC.2009.263): with
     ``f`` fixed, each row of ``c`` is a ridge regression of its own, and vice versa. Each row counts
     once in the penalty. There are no means: far from zero, take ``factorize_ratings(x - m, None,
-    k).estimates + m`` with ``m = np.nanmean(x, axis=0)``.
+    k).estimates + m`` with ``m = np.nanmean(x, axis=0)``. There is one penalty: if the columns are
+    in different units, divide ``x`` by ``np.nanstd(x, axis=0)`` first. Rows without a known entry
+    stay NaN.
 
     Parameters
     ----------
     ratings : array_like or sparse matrix, shape (n, m)
-        Finite where observed; the other entries are never read, and may be NaN. In a sparse matrix
-        of SciPy, such as ``coo_array((ratings, (rows, columns)))``, the stored entries are the
-        known ones, zeros too. For a table of pandas, ``DataFrame(result.estimates, table.index,
+        A row for each user and a column for each item, finite where observed; the other entries
+        are never read, and may be NaN. A long list of users, items, and ratings is
+        ``coo_array((ratings, (rows, columns)))``: in a sparse matrix of SciPy the stored entries
+        are the known ones, zeros too. The known ones must differ: clicks, which are all 1, say
+        nothing of dislikes. For a table of pandas, ``DataFrame(result.estimates, table.index,
         table.columns)`` has its names.
     observed : array_like of bool, shape (n, m), optional
-        True marks a known rating, and there is at least one. With None, all entries but NaN are
-        known, and a table without NaN is refused; in a sparse matrix, all stored ones.
+        True marks a known rating. With None, all entries but NaN are known, zeros too
+        (``observed=ratings != 0`` if 0 marks a gap); in a sparse matrix, all stored ones.
     k : int
         The rank kept, between 1 and ``min(n, m)``; it is always needed.
     regularization : float, optional
         $\mu$, at least 0, in the units of the ratings; by default a quarter of the root mean square
-        of those known, or half their standard deviation if that is less. One that leaves less than
-        a hundredth of their squares is refused. At 0 a row with fewer ratings than ``k`` has many
-        solutions, and the shortest is taken.
+        of those known, or half their standard deviation if that is less. Too large a penalty leaves
+        zeros. At 0 a row with fewer ratings than ``k`` has many solutions, and the shortest is taken.
     rng : numpy.random.Generator or int, optional
         Draws the small noise at the start. With ``None`` each call draws anew.
     tolerance : float
@@ -318,12 +295,16 @@ def factorize_ratings(
            [3., 6., 9.]])
     """
     table, known = _as_ratings(ratings, observed)
-    if observed is None and not is_sparse(ratings) and len(known.values) == table.size:
-        way = "where 0 marks a gap, pass ratings != 0 as observed; for a full table, call truncated_svd"
-        raise ValueError(f"ratings must have gaps (NaN) where observed is None, got none: {way}")
     k = check_rank(k, table.shape)
     values = known.values.astype(np.float64)
-    usual = penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
+    if values.min() == values.max():
+        way = (
+            "randomized_svd(a, k) counts the others as zeros, and the package implicit weighs them"
+        )
+        raise ValueError(
+            f"ratings must differ, got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
+        )
+    penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:
         penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
     rng = check_rng(rng)
@@ -354,12 +335,6 @@ def factorize_ratings(
         c, f = sweep(f, f, large)
     begun = Descent((c, f), [loss(c, f)])
     descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
-    if (
-        penalty > usual
-        and _squared_error(*descent.factors, by_row) > 0.99 * np.square(values).sum()
-    ):
-        found = f"got {penalty}, which leaves nothing of them: try {usual:.2g}"
-        raise ValueError(f"regularization must be small beside the ratings, {found}")
     c, f = (
         np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1]))
     )

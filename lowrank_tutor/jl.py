@@ -22,7 +22,6 @@ from lowrank_tutor._checks import (
     check_integer,
     check_real,
     check_rng,
-    own_names,
 )
 
 __all__ = [
@@ -262,7 +261,6 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
 
 
-@own_names(n="d is its name here")
 def gaussian_projection(
     k: int, d: int, rng: np.random.Generator | int | None = None
 ) -> NDArray[np.float64]:
@@ -270,7 +268,7 @@ def gaussian_projection(
 
     Apply it as ``projection @ vector``, or to points in rows as ``x @ projection.T``. The entries
     are float64, and so are the images; with ``.astype(np.float32)`` float32 points stay float32.
-    ``d``, the width of a point, is at least ``k``. Without ``rng``, a generator or a seed, each
+    ``d`` is the width of a point. Without ``rng``, a generator or a seed, each
     call draws different entries.
 
     >>> gaussian_projection(2, 3, np.random.default_rng(0)).round(3)
@@ -278,10 +276,6 @@ def gaussian_projection(
            [ 0.074, -0.379,  0.256]])
     """
     rows, columns = _check_count(k, "k"), _check_count(d, "d")
-    if rows > columns:
-        raise ValueError(
-            f"k must be at most d = {columns}, got {rows}: k, the new dimension, comes first"
-        )
     return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
 
 

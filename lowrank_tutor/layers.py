@@ -14,7 +14,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -27,15 +27,15 @@ from lowrank_tutor._tensors import (
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.linformer import WAYS_OUT, LinformerSelfAttention
+from lowrank_tutor.linformer import LinformerSelfAttention
 
 __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "from_mha", "resized"]
 
 Layer = TypeVar("Layer", bound=LinformerSelfAttention)
 Model = TypeVar("Model", bound=nn.Module)
+TRANSFORMERS = "the page book/use-linformer.md converts encoders of transformers"
 
 
-@own_names(passes=LinformerSelfAttention)
 def from_mha(
     mha: nn.MultiheadAttention,
     max_len: int,
@@ -73,7 +73,8 @@ def from_mha(
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
-        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+        got = f"{type(mha).__name__}: {TRANSFORMERS}"
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {got}")
     check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
     if not mha.batch_first:
         way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
@@ -162,7 +163,6 @@ class LinformerCrossAttention(LinformerSelfAttention):
     torch.Size([2, 20, 64])
     """
 
-    @own_names(**WAYS_OUT)
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
@@ -176,9 +176,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
             raise ValueError(
                 f"x must have the batch size of memory, got shapes {shape_of(x)} and {shape_of(memory)}"
             )
-        return self._attend(
-            x, *self._compress(*self._mix(zero_hidden(memory, token_mask), token_mask))
-        )
+        return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
 
 class LinformerEncoderLayer(nn.TransformerEncoderLayer):
@@ -208,7 +206,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
     torch.Size([2, 300, 64])
     """
 
-    @own_names(passes=LinformerSelfAttention, batch_first="tokens are (batch, n, dim)")
     def __init__(
         self,
         dim: int,
@@ -249,12 +246,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         options |= {"dropout": dropout, **place}
         self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
 
-    @own_names(
-        token_mask="src_key_padding_mask=~token_mask says the same",
-        attention_mask="src_key_padding_mask=attention_mask == 0 says the same, (batch, n)",
-        key_padding_mask="src_key_padding_mask is its name here",
-        mask="src_key_padding_mask, (batch, n), is True for padding",
-    )
     def forward(
         self,
         src: Tensor,
@@ -297,7 +288,6 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         return out if unclear is None else out.masked_fill(unclear, math.nan)
 
 
-@own_names(passes=LinformerSelfAttention)
 def from_layer(
     layer: nn.TransformerEncoderLayer, max_len: int, k: int, **options: Any
 ) -> LinformerEncoderLayer:
@@ -322,13 +312,9 @@ def from_layer(
     """
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
-        got = type(layer).__name__
-        inside = list(layer.modules())[1:] if isinstance(layer, nn.Module) else []
-        way = ": convert each such layer in it" * any(
-            isinstance(part, nn.TransformerEncoderLayer) for part in inside
-        )
+        got = f"{type(layer).__name__}: convert layer by layer; {TRANSFORMERS}"
         raise TypeError(
-            f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}{way}"
+            f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}"
         )
     check_own_methods(
         "layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block"

@@ -21,8 +21,6 @@ from lowrank_tutor._checks import (
     as_new_rows,
     check_integer,
     names_of,
-    own_attributes,
-    own_names,
 )
 from lowrank_tutor.pca import _right_vectors
 from lowrank_tutor.svd import _signs_of
@@ -32,7 +30,6 @@ __all__ = ["Discriminants", "lda"]
 _NEGLIGIBLE = 1e-4  # scikit-learn's: a direction with less of the standard deviation than this counts as constant
 
 
-@own_attributes
 class Discriminants(NamedTuple):
     """Hold the axes that separate classes, and everything needed to use them.
 
@@ -123,7 +120,6 @@ def _whitener(deviations: FloatArray) -> FloatArray:
     return whitener
 
 
-@own_names()
 def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     r"""Find the axes along which class centers lie farthest apart, relative to the spread within the classes.
 
@@ -138,7 +134,7 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     does: every coordinate is divided by its standard deviation within the classes, and a principal
     direction of the result is left out if the standard deviation along it is at most 1e-4. So a
     coordinate that is constant within each class does not count, even if it alone would tell the
-    classes apart.
+    classes apart. Shrinkage for few points is in scikit-learn's ``LinearDiscriminantAnalysis``.
 
     ``labels`` are integers, strings, bytes, bools, or finite floats, at least two different. ``k``
     is between 1 and the number of classes - 1, its default, and at most the number of directions

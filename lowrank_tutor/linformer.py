@@ -20,7 +20,7 @@ entries.
 """
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 from lowrank_tutor._on_demand import needed
 
@@ -28,9 +28,8 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
 
-from lowrank_tutor import _Elsewhere
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
-from lowrank_tutor._padding import RowSums, columns_of, padding_rule, rescaled, row_sums
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._padding import columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
     attend,
     bias_of,
@@ -47,22 +46,14 @@ from lowrank_tutor._tensors import (
     shape_of,
     zero_hidden,
 )
-from lowrank_tutor.attention import MODEL, Cost
+from lowrank_tutor.attention import Cost
 
 __all__ = ["LinformerSelfAttention", "linformer_attention", "linformer_cost", "pooling_projection"]
 
-Mixtures: TypeAlias = tuple[list[Tensor], list[RowSums]]
 SHARINGS = ("key-value", "headwise")
 RULES = ("sum", "norm")
-# What to do instead, for callers who treat a layer like PyTorch's attention.
-WAYS_OUT = {
-    "attn_mask": "there are no n by n weights, and LinformerEncoderLayer goes where PyTorch's encoder layer stood",
-    "need_weights": "there are no n by n weights to return",
-    "is_causal": "each compressed key mixes all tokens, the future too",
-}
 
 
-@own_names(**WAYS_OUT, causal=WAYS_OUT["is_causal"])
 def linformer_attention(
     q: Tensor,
     k: Tensor,
@@ -80,8 +71,7 @@ def linformer_attention(
 
     Parameters
     ----------
-    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads,
-    n_keys, d_v)
+    q, k, v : Tensor, shapes (batch, heads, n_queries, d), (batch, heads, n_keys, d), (batch, heads, n_keys, d_v)
         Queries, keys and values.
     e : Tensor, shape (k, n_keys)
         Mixes the keys; k is at most n_keys.
@@ -148,7 +138,6 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     return torch.eye(k).repeat_interleave(window, dim=1) / window
 
 
-@own_names(MODEL, d=MODEL, head_dim=MODEL)
 def linformer_cost(
     n: int, *, dim: int, heads: int, k: int, sharing: str = "key-value", max_len: int | None = None,
     feedforward: int | None = None,
@@ -257,9 +246,7 @@ class LinformerSelfAttention(nn.Module):
     batch_first = True
     _qkv_same_embed_dim = False
     in_proj_weight, in_proj_bias = _NoWeight(), None
-    from_mha = _Elsewhere("from_mha")
 
-    @own_names(causal=WAYS_OUT["is_causal"], batch_first="tokens are (batch, n, dim)")
     def __init__(
         self,
         dim: int,
@@ -315,7 +302,6 @@ class LinformerSelfAttention(nn.Module):
         layer: nn.Module = self.to_out
         return layer
 
-    @own_names(**WAYS_OUT)
     def forward(
         self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
@@ -331,7 +317,7 @@ class LinformerSelfAttention(nn.Module):
         """
         check_tokens(self, x, token_mask, causal)
         x = zero_hidden(x, token_mask)
-        out = self._attend(x, *self._compress(*self._mix(x, token_mask)))
+        out = self._attend(x, *self._compress(x, token_mask))
         return out if token_mask is None else out.masked_fill(~token_mask[:, :, None], 0)
 
     def get_extra_state(self) -> Tensor:
@@ -364,46 +350,32 @@ class LinformerSelfAttention(nn.Module):
                 f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}"
             )
 
-    def _mix(
-        self, x: Tensor, token_mask: Tensor | None, start: int = 0, padded: bool | None = None
-    ) -> Mixtures:
-        """Mix tokens whose hidden rows are zeros, and add up what the rules for padding need, if they apply.
-
-        The tokens have the columns of E from ``start`` on, and ``padded`` says whether any are
-        hidden, if ``x`` does not hold them all.
-        """
+    def _compress(
+        self, x: Tensor, token_mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Make keys and values (batch, heads, k, d) of tokens whose hidden rows are zeros, and the padding's logits."""
         batch, n, _ = x.shape
-        if padded is None:
-            # An export holds for all lengths, so it must not ask for this one.
-            padded = token_mask is not None or is_exporting() or n < self.max_len
         matrices = [self.e] if self.f is None else [self.e, self.f]
-        columns = [columns_of(matrix, start, n).expand(batch, -1, -1) for matrix in matrices]
+        columns = [columns_of(matrix, n).expand(batch, -1, -1) for matrix in matrices]
         mixed = [torch.bmm(part, x) for part in columns]  # EX, (batch, k, D)
         real = x.new_ones((batch, n), dtype=torch.bool) if token_mask is None else token_mask
         if bias_of(self.to_k) is not None or bias_of(self.to_v) is not None:
-            mixed += [
-                torch.bmm(part, real[:, :, None].to(x.dtype)) for part in columns
-            ]  # E1, (batch, k, 1)
-        return mixed, [
-            row_sums(matrix, real, self.rule, start) for matrix in matrices
-        ] if padded else []
-
-    def _compress(
-        self, mixed: list[Tensor], sums: list[RowSums]
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Make keys and values (batch, heads, k, d) of mixtures, and the logits of the rules for padding."""
-        log_shares, matrices = None, 1 if self.f is None else 2
-        if sums:
+            ones = real[:, :, None].to(x.dtype)
+            mixed += [torch.bmm(part, ones) for part in columns]  # E1, (batch, k, 1)
+        log_shares = None
+        # An export holds for all lengths, so it must not ask for this one.
+        if token_mask is not None or is_exporting() or n < self.max_len:
+            sums = [row_sums(matrix, real, self.rule) for matrix in matrices]
             scales, log_shares = padding_rule(sums)
-            mixed = [rescaled(rows, scales[i % matrices]) for i, rows in enumerate(mixed)]
+            mixed = [rescaled(rows, scales[i % len(matrices)]) for i, rows in enumerate(mixed)]
         heads = []
-        for linear, i in ((self.to_k, 0), (self.to_v, matrices - 1)):
+        for linear, i in ((self.to_k, 0), (self.to_v, len(matrices) - 1)):
             rows = linear(
                 mixed[i]
             )  # called as it is, so that hooks, adapters and quantized weights act
             bias = bias_of(linear)
             if bias is not None:  # (EX)W + b becomes (EX)W + (E1)b
-                rows = rows + ((mixed[i + matrices] - 1) * bias).to(rows.dtype)
+                rows = rows + ((mixed[i + len(matrices)] - 1) * bias).to(rows.dtype)
             heads.append(self._split(rows))
         return heads[0], heads[1], log_shares
 

@@ -24,8 +24,6 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
     names_of,
-    own_attributes,
-    own_names,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
 from lowrank_tutor.svd import randomized_svd
@@ -43,7 +41,6 @@ _FEW_DIGITS = (
 )
 
 
-@own_attributes
 class NMFResult(NamedTuple):
     """Hold non-negative factors, ``x ~ c @ f``.
 
@@ -53,7 +50,8 @@ class NMFResult(NamedTuple):
         How much of each part a row contains.
     f : ndarray, shape (k, d)
         The parts: rows of length 1, the heaviest first (by the length of the column of ``c``). A
-        part that is not needed is a row of zeros in ``f`` and a column of zeros in ``c``.
+        part that is not needed, or that only rounding would fill, is a row of zeros in ``f`` and a
+        column of zeros in ``c``.
     errors : ndarray, shape (sweeps + 1,)
         The Frobenius norm of ``x - c @ f`` before the first sweep and after each, in float64; it
         never rises.
@@ -184,11 +182,16 @@ def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
 
 
 def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
-    """Move the length of each row of ``f`` into its column of ``c``, and put the heaviest part first."""
+    """Move the length of each row of ``f`` into its column of ``c``, and put the heaviest part first.
+
+    A part with no more weight than rounding gives it is not needed: it becomes zero.
+    """
     length = np.linalg.norm(f, axis=1)
     weight = length * np.linalg.norm(c, axis=0)
-    c = np.where(weight > 0, c * length, 0)
-    f = np.where(weight > 0, f.T / np.where(length > 0, length, 1), 0).T
+    rounding = 10 * max(len(c), f.shape[1]) * np.finfo(np.float64).eps
+    needed = weight > rounding * weight.max()
+    c = np.where(needed, c * length, 0)
+    f = np.where(needed, f.T / np.where(needed, length, 1), 0).T
     order = np.argsort(-weight, kind="stable")
     return c[:, order], f[order]
 
@@ -197,11 +200,12 @@ def _as_nonnegative(x: ArrayLike) -> FloatArray:
     """Validate a matrix without negative entries."""
     matrix = as_matrix(x, "x", ", and scikit-learn's NMF takes it as it is")
     if (matrix < 0).any():
-        raise ValueError(f"x must be non-negative, got {matrix[matrix < 0][0]}")
+        raise ValueError(
+            f"x must be non-negative, got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
+        )
     return matrix
 
 
-@own_names()
 def nmf(
     x: ArrayLike,
     k: int,
@@ -227,7 +231,8 @@ def nmf(
     run ends when a sweep lowers the error by no more than ``tolerance``, at least 0 and below 1,
     times the norm of $X$. Where $X = CF$ can hold exactly, the last digits converge slowly; if a
     run has not ended after ``max_sweeps``, ``converged`` is False. For a quick look pass
-    ``starts=1, tolerance=1e-4``. ``k`` is between 1 and ``min(n, d)``.
+    ``starts=1, tolerance=1e-4``. ``k`` is between 1 and ``min(n, d)``. Noise below zero can be cut
+    first, ``np.maximum(x, 0)``; scikit-learn's ``NMF`` has other losses (``beta_loss``).
 
     >>> nmf([[2, 2, 0], [0, 0, 3], [4, 4, 3]], k=2, starts=1).f.round(4)
     array([[0.7071, 0.7071, 0.    ],

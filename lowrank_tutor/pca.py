@@ -3,7 +3,7 @@
 Chapter ``book/02-svd-pca.md``. Letters: ``x`` (n, d) holds one point a row, ``z`` (n, k) their
 coordinates; ``k``, here ``n_components`` as in scikit-learn, is the number of axes kept. PCA is the
 truncated SVD of the points after their mean is moved to the origin. Matrices are real, finite and
-non-empty; float32 is computed in float32, everything else in float64.
+non-empty. Float32 gives float32, everything else float64; all is computed in float64.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lowrank_tutor._checks import (
     check_integer,
     check_real,
     names_of,
-    own_names,
 )
+from lowrank_tutor.rank import _tolerance
 from lowrank_tutor.svd import _signs_of
 
 __all__ = ["PCA"]
@@ -33,7 +33,6 @@ _WAYS = {  # what to say of methods that only scikit-learn's PCA has
     "set_output": ": DataFrame(z, x.index, pca.get_feature_names_out()) names rows and columns",
     "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
 }
-_UNITS = "divide the columns by x.std(axis=0) first"
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 _SAFE = 1e-5  # and used if the last variance kept is at least this share of the first: that costs 5 of 16 digits
 
@@ -47,14 +46,16 @@ class PCA:
     takes it as a step. Of its ``check_estimator``, eight checks fail: six ask for other words in an
     error, one for a bad setting to pass until ``fit``, and one for arrays of objects. There is no
     ``set_output``. For points that are sparse or come in parts, take scikit-learn's
-    ``TruncatedSVD`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``,
-    then ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`).
+    ``PCA`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``, then
+    ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`), after
+    dividing ``x`` by ``np.nanstd(x, axis=0)`` if units differ.
 
     Parameters
     ----------
     n_components : int, float or None
         How many axes to keep, between 1 and ``min(n, d)``; or a share of the variance, above 0 and
-        below 1, so that as few axes as possible exceed it; or None for all.
+        below 1, so that as few axes as possible exceed it by more than rounding (all of them where
+        none do, as where all points coincide); or None for all.
     whiten : bool
         Whether to divide each coordinate by its standard deviation. Axes without spread are then
         refused.
@@ -80,7 +81,6 @@ class PCA:
     (array([1., 2.]), array([5.]), array([[3., 6.]]))
     """
 
-    @own_names(scale=_UNITS, standardize=_UNITS, center="the mean is always moved to the origin")
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
         self.n_components, self.whiten = (
             _check_components(n_components),
@@ -121,9 +121,7 @@ class PCA:
 
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points, and return the model itself; ``y`` is ignored."""
-        points = as_matrix(
-            x, "x", ", and scikit-learn's TruncatedSVD takes it as it is, but does not center it"
-        )
+        points = as_matrix(x, "x", ", and scikit-learn's PCA takes it as it is")
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
@@ -132,23 +130,19 @@ class PCA:
         mean = points.mean(axis=0, dtype=np.float64)
         centered = points - mean
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
-        self.mean_, centered = mean + rest, (centered - rest).astype(points.dtype, copy=False)
-        s, vt = _right_vectors(centered, self.n_components)
-        share = np.square(
-            s.astype(np.float64) / (s[0] or 1)
-        )  # of the largest variance; all 0 where there is none
+        self.mean_ = mean + rest
+        s, vt = _right_vectors(centered - rest, self.n_components)
+        share = np.square(s / (s[0] or 1))  # of the largest variance; all 0 where there is none
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
-        spread = int(np.count_nonzero(s > max(n, d) * np.finfo(s.dtype).eps * s[0]))
+        spread = int(np.count_nonzero(s > _tolerance(None, points, s[0])))
         if self.whiten and k > spread:
             raise ValueError(
                 f"n_components must be at most {spread}, the axes with spread, to whiten, got {k}"
             )
-        self.components_ = vt[:k] * _signs_of(vt[:k].T)[:, np.newaxis]
-        self.explained_variance_ratio_, self.singular_values_ = (
-            share[:k].astype(s.dtype),
-            s[:k].copy(),
-        )
+        s, vt, share = (part[:k].astype(points.dtype) for part in (s, vt, share))
+        self.components_ = vt * _signs_of(vt.T)[:, np.newaxis]
+        self.explained_variance_ratio_, self.singular_values_ = share, s
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
         self._units = np.sqrt(self.explained_variance_) if self.whiten else np.ones(1, s.dtype)
         self.n_components_, self.n_features_in_, self._columns = k, d, names_of(x)
@@ -186,15 +180,14 @@ def _right_vectors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return all singular values, largest first, and right vectors as rows, accurate for those that are ``wanted``.
 
-    With many rows they come from the scatter matrix ``a.T @ a``, in float64, which is faster,
-    unless its squares hide a value that is wanted.
+    With many rows they come from the scatter matrix ``a.T @ a``, which is faster, unless its squares
+    hide a value that is wanted.
     """
     if len(a) >= _TALL * a.shape[1] > 0:
-        wider = a.astype(np.float64, copy=False)
-        squares, vectors = np.linalg.eigh(wider.T @ wider)
+        squares, vectors = np.linalg.eigh(a.T @ a)
         squares = np.maximum(squares[::-1], 0)
         if squares[_how_many(squares / (squares.sum() or 1), wanted) - 1] > _SAFE * squares[0]:
-            return np.sqrt(squares).astype(a.dtype), vectors.T[::-1].astype(a.dtype)
+            return np.sqrt(squares), vectors.T[::-1]
     _, s, vt = np.linalg.svd(a, full_matrices=False)
     return s, vt
 
@@ -203,7 +196,8 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
     """Count the axes to keep, from all shares of the variance."""
     if not isinstance(wanted, float | np.floating):
         return len(share) if wanted is None else int(wanted)
-    return min(int(np.searchsorted(np.cumsum(share), wanted, side="right")) + 1, len(share))
+    least = float(wanted) + 10 * len(share) * float(np.finfo(np.float64).eps)  # a tie is no excess
+    return min(int(np.searchsorted(np.cumsum(share), least, side="right")) + 1, len(share))
 
 
 def _check_components(value: Any) -> Any:

@@ -24,15 +24,12 @@ from lowrank_tutor._checks import (
     check_real,
     check_size,
     is_short_float,
-    own_names,
 )
 
 __all__ = [
     "RankFactorization", "break_even_rank", "effective_rank", "numerical_rank", "rank_factorization", "stable_rank",
     "storage",
 ]  # fmt: skip
-
-_TOL = "rtol is a share of the largest singular value: tol / s[0]"
 
 
 class RankFactorization(NamedTuple):
@@ -48,39 +45,41 @@ class RankFactorization(NamedTuple):
         return np.asarray(np.argmax(units, axis=1))
 
 
-def _check_tolerance(rtol: float | None, a: ArrayLike) -> float:
-    """Return ``rtol``, or by default the most that rounding can add to a zero singular value, relative to the first."""
-    if rtol is not None:
-        return check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
+def _tolerance(rtol: float | None, a: ArrayLike, largest: Any) -> Any:
+    """Return what the singular values of ``a`` must exceed to count, from the ``largest`` of each matrix."""
     original = np.asarray(a)
-    rounding: float = max(original.shape[-2:]) * float(
-        np.finfo(np.float64).eps
-    )  # the SVD's, in float64
-    if not is_short_float(original.dtype):
-        return rounding
-    # The entries' own rounding, twice.
-    return rounding + math.sqrt(min(original.shape[-2:])) * float(np.finfo(original.dtype).eps)
+    m, n = original.shape[-2:]
+    share = max(m, n) * float(np.finfo(np.float64).eps)  # the rounding of the SVD, in float64
+    smallest = 0.0
+    if rtol is not None:
+        share += check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
+    elif is_short_float(original.dtype):  # the entries' own rounding, twice
+        short = np.finfo(original.dtype)
+        share += math.sqrt(min(m, n)) * float(short.eps)
+        smallest = math.sqrt(m * n) * float(short.smallest_subnormal)
+    always = math.nextafter(1.0, 0.0) * largest  # the largest value counts at any tolerance
+    return np.minimum(share * largest + smallest, always)
 
 
-@own_names(tol=_TOL)
 def numerical_rank(a: ArrayLike, *, rtol: float | None = None) -> Any:
     r"""Count the singular values above a tolerance, $\#\{i : \sigma_i > \mathrm{rtol} \cdot \sigma_1\}$.
 
     Rounding turns a zero singular value into a tiny one, so the rank of a matrix of floats is a
-    question with a tolerance: ``rtol``, at least 0 and below 1. By default it is ``max(m, n)``
-    times the machine epsilon of float64, in which the SVD is found. For an array of float32 or
-    float16, whose entries were rounded to that type, it is larger by ``sqrt(min(m, n))`` of its
-    epsilons, twice the most that this can move a singular value (Weyl's inequality). Source: Golub
-    and Van Loan (2013), *Matrix Computations*, 4th edition, section 5.4.1.
+    question with a tolerance. A value counts if it exceeds ``rtol`` $\sigma_1$, with ``rtol`` at least
+    0 and below 1, by more than the rounding of the SVD: ``max(m, n)`` times the machine epsilon of
+    float64 times $\sigma_1$. So a value at the tolerance does not count, and at 0 rounding does not.
+    By default the tolerance is this rounding alone. For an array of float32 or float16, whose
+    entries were rounded to that type, it is larger by twice the most that this can move a singular
+    value (Weyl's inequality): by ``sqrt(min(m, n))`` of its epsilons times $\sigma_1$, and by
+    ``sqrt(m * n)`` times its smallest number. Source: Golub and Van Loan (2013), *Matrix
+    Computations*, 4th edition, section 5.4.1.
 
     >>> nearly_dependent = [[1, 0], [0, 1e-9]]
     >>> numerical_rank(nearly_dependent), numerical_rank(nearly_dependent, rtol=1e-6)
     (2, 1)
     """
-    matrix = as_matrices(a, "a", np.float64)
-    tolerance = _check_tolerance(rtol, a)
-    s = np.linalg.svd(matrix, compute_uv=False)
-    count = np.count_nonzero(s > tolerance * s[..., :1], axis=-1)
+    s = np.linalg.svd(as_matrices(a, "a", np.float64), compute_uv=False)
+    count = np.count_nonzero(s > _tolerance(rtol, a, s[..., :1]), axis=-1)
     return count if s.ndim > 1 else int(count)
 
 
@@ -104,14 +103,18 @@ def effective_rank(s: ArrayLike) -> Any:
     Here $x_i = \sigma_i / \sum_j \sigma_j$. The result lies between 1 and the rank, which it
     reaches if and only if all nonzero values are equal, and it is never below `stable_rank`,
     because weak directions count for more here. It is 0 if all values are zero. An array (..., r)
-    of spectra gives an array, so pass the singular values, not the matrix. Source: Roy and Vetterli
+    of spectra gives an array, so pass the singular values, not the matrix, and not their squares, the
+    eigenvalues or variances. Source: Roy and Vetterli
     (2007), *The effective rank*, EUSIPCO, 606-610.
 
     >>> round(effective_rank([2, 2, 0]), 12), round(effective_rank([2, 1]), 6)  # the stable ranks are 2 and 1.25
     (2.0, 1.889882)
     """
     if getattr(s, "ndim", 1) > 1:
-        return np.apply_along_axis(effective_rank, -1, as_float_array(s, "s"))
+        spectra = as_float_array(s, "s")
+        if spectra.size == 0:
+            raise ValueError(f"s must be non-empty, got shape {spectra.shape}")
+        return np.apply_along_axis(effective_rank, -1, spectra)
     spectrum = as_spectrum(s, "s")
     shares = spectrum / (spectrum.sum() or 1)
     shares = shares[shares > 0]  # a tiny value may have vanished in the division
@@ -141,10 +144,6 @@ def _independent_columns(coordinates: FloatArray, least: float, floor: float) ->
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
-@own_names(
-    tol=_TOL,
-    k="lr.svd.truncated_svd(a, k) takes it, and scipy.linalg.qr(a, pivoting=True)[2][:k] k columns",
-)
 def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactorization:
     r"""Write a matrix of rank ``r`` as ``c @ f``: ``r`` of its own columns, and the recipe for all columns.
 
@@ -164,15 +163,17 @@ def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactor
     array([0, 2])
     """
     original = as_matrix(a, "a")
-    tolerance = _check_tolerance(rtol, a)
     matrix = original.astype(np.float64)
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
-    r = int(np.count_nonzero(s > tolerance * s[0]))
+    tolerance = _tolerance(rtol, a, s[0])
+    r = int(np.count_nonzero(s > tolerance))
     coordinates = (
         s[:r, np.newaxis] * vt[:r]
     )  # the columns of the matrix along u: only r numbers each
     columns = _independent_columns(
-        coordinates, max(1e-3, math.sqrt(tolerance)), math.sqrt(rtol or 0.0) * s[0]
+        coordinates,
+        max(1e-3, math.sqrt(tolerance / (s[0] or 1))),
+        math.sqrt(rtol or 0.0) * s[0],
     )
     c = matrix[:, columns]
     f = np.linalg.solve(coordinates[:, columns], coordinates)

@@ -37,7 +37,6 @@ from lowrank_tutor._checks import (
     check_integer,
     check_real,
     check_size,
-    own_names,
 )
 from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
@@ -47,7 +46,6 @@ __all__ = [
     "half_type", "trials",
 ]  # fmt: skip
 
-ONE_HEAD = "d is the width of one head, dim // heads"
 HALF = 2  # bytes of a number in half precision
 # Bytes for each weight that is written out. PyTorch holds 9 at a time: logits and weights in
 # float32, and a mask. They were counted on a CPU, which takes the same steps; the other 3 leave
@@ -57,17 +55,11 @@ MOST_LENGTHS = 1000  # a plan has no more
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
 
 
-def _check_width(d: int) -> int:
-    """Refuse a width that no fused kernel takes: who passes the model's learns what ``d`` is."""
-    return check_integer(d, "d", 1, 256, f"the widest that fused kernels take ({ONE_HEAD})")
-
-
 def gpu_named(name: str, memory: float) -> str | None:
     """Find a card in ``GPUS``; return None for any other, whose peaks may be higher.
 
     ``torch.cuda.get_device_name()`` gives the name and ``torch.cuda.mem_get_info()[1]`` the bytes
-    of memory, which tell an A100 with 80 GB, whose memory is faster and which is not in the table,
-    from the one with 40 GB.
+    of memory, which tell an A100 with 80 GB, whose memory is faster, from the one with 40 GB.
 
     >>> gpu_named("NVIDIA A100-SXM4-40GB", 42.4e9), gpu_named("NVIDIA A100-SXM4-80GB", 85e9)
     ('A100', None)
@@ -99,13 +91,12 @@ class Floor(NamedTuple):
     moved_bytes: int
 
 
-@own_names(dim=ONE_HEAD)
 def gpu_floor(
     n: int, d: int, heads: int, gpu: str | Gpu, *, k: int | None = None, batch: int = 1
 ) -> Floor:
     r"""Return the least time of attention with Q, K and V given, on a card of ``GPUS`` or a `Gpu` of your own.
 
-    With ``d``, at most 256, the width of one head, and D = ``heads`` times ``d``, exact attention
+    With ``d`` the width of one head (``dim // heads``), and D = ``heads`` times ``d``, exact attention
     takes $4 n^2 D$ operations and moves $4 n D$ numbers. Linformer takes $8 n k D$ operations and
     moves $4 n D + n k + 4 k D$ numbers: E is read, and the mixed keys and values are written and
     read again. Softmax is left out, which only lowers the floor. Source: Williams, Waterman and
@@ -115,7 +106,7 @@ def gpu_floor(
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
     8.5 ms, compute
     """
-    n, d, heads = check_size(n, "n", bits=53), _check_width(d), check_size(heads, "heads")
+    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
     batch = check_size(batch, "batch")
     width = heads * d
@@ -129,7 +120,6 @@ def gpu_floor(
     return Floor(walls[wall], wall, flops, HALF * moved)
 
 
-@own_names(dim=ONE_HEAD)
 def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1) -> int:
     """Return the least number of tokens, above k, from which Linformer's floor is below that of exact attention.
 
@@ -185,7 +175,6 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     return tuple(name for name, yes in answers.items() if yes)
 
 
-@own_names(dim=ONE_HEAD)
 def attention_bytes(
     n: int,
     d: int,
@@ -198,7 +187,7 @@ def attention_bytes(
 ) -> int:
     """Return the bytes that attention takes, Q, K, V and the result among them; unfused, each weight takes 12 more.
 
-    ``d``, at most 256, is the width of one head, and a number takes two bytes.
+    ``d`` is the width of one head (``dim // heads``), and a number takes two bytes.
 
     With ``feedforward``, the width of the second half, return the peak of a whole encoder layer
     without gradients, its parameters left out. The first half holds, beside attention, the tokens,
@@ -211,7 +200,7 @@ def attention_bytes(
     >>> [attention_bytes(16384, 64, 8, k=k, feedforward=2048) / 1e9 for k in (None, 256)]
     [0.16777216, 0.16777216]
     """
-    n, d, heads = check_size(n, "n", bits=53), _check_width(d), check_size(heads, "heads")
+    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
     rows = (
         4 * batch * heads * n * (HALF * d + 1)

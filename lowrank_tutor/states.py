@@ -10,7 +10,8 @@ $\beta$ of what the state holds under the key, and a decay $a_t$ shrinks the old
 d) and ``v`` (batch, groups, n, d_v), with as many groups as heads, or fewer that heads share.
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
 opposite. Hidden tokens do not count, whatever they hold. ``state`` is what earlier tokens left, as
-in ``attention``. Results have the type of ``k``; half precision is added up in float32.
+in ``attention``. Results have the type of ``q``. `delta_attention` adds half precision up in
+float32; in `window_attention`, $\ln$ of the votes is rounded to the type of ``q``.
 """
 
 import math
@@ -21,7 +22,7 @@ from lowrank_tutor._on_demand import needed
 with needed(__name__):
     import torch
 
-from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size, own_names
+from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -51,11 +52,9 @@ __all__ = [
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
-ALWAYS = {"causal": "it is always causal", "is_causal": "it is always causal"}
 GROWTH = "at most 2, or the state would grow (torch.nn.functional.normalize(k, dim=3) gives keys of length 1)"
 
 
-@own_names("for decoding, linear_attention(q, k, v, causal=True, state=state, return_state=True)")
 def linear_state(
     k: torch.Tensor,
     v: torch.Tensor,
@@ -133,9 +132,6 @@ def delta_attention(
     chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
-@own_names(
-    **ALWAYS, scale="queries are not scaled here: q * scale says the same, or q / d**0.5 for None"
-)
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -165,7 +161,8 @@ def delta_attention(
         device wait. Beside half precision they may be in float32, and so may the decays.
     log_decay : Tensor, shape (batch, groups, n) or (batch, groups, n, d), optional
         $\ln a_t$, at most 0, checked likewise: one for the whole state or one for each of its d
-        rows. After $-\infty$ nothing is left of what came before. By default nothing decays.
+        rows. After $-\infty$ nothing is left of what came before, if that was finite. By default
+        nothing decays.
     chunk : int
         Tokens in a chunk, at least 1. With 1 it is the recurrence itself. A decay for each number
         takes memory for chunk times d numbers a token.
@@ -331,24 +328,23 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
 
 @overload
 def window_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int = ..., votes: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[False] = ...,
 ) -> torch.Tensor: ...  # fmt: skip
 @overload
 def window_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int = ..., votes: bool = ...,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
     token_mask: torch.Tensor | None = ..., state: State | None = ...,
     return_state: Literal[True],
 ) -> tuple[torch.Tensor, State]: ...  # fmt: skip
-@own_names(**ALWAYS)
 def window_attention(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
     *,
     window: int,
-    m: int = 0,
+    m: int,
     votes: bool = True,
     token_mask: torch.Tensor | None = None,
     state: State | None = None,
@@ -365,16 +361,17 @@ def window_attention(
 
     A hidden token keeps its place in its group and in the window. So padding before a sequence
     changes no result if its length is a multiple of ``m``, and otherwise other tokens share a mean;
-    padding after a sequence changes none. For a window to both sides, or tokens that see all and
-    are seen by all, use PyTorch's FlexAttention, as the page ``book/use-linformer.md`` does.
+    padding after a sequence changes none. For a window alone, give ``scaled_dot_product_attention``
+    the mask ``torch.ones(n, n, dtype=bool).tril().triu(1 - window)``; for one to both sides, or
+    tokens that see all and are seen by all, use PyTorch's FlexAttention, as the page
+    ``book/use-linformer.md`` does.
 
     Parameters
     ----------
     q : Tensor, shape (batch, heads, n_queries, d)
         Queries of all tokens or, where the keys come from a cache, of the last ones.
     window, m : int
-        Number of last tokens that are always exact, and tokens in a group; both are needed, and at
-        least 1.
+        Number of last tokens that are always exact, and tokens in a group, both at least 1.
     votes : bool
         Whether $\ln$ of the number of a group's real tokens is added to its logit, so that it
         weighs as much as they would with its key; otherwise it weighs like one token.
@@ -399,13 +396,7 @@ def window_attention(
     if not 1 <= q.shape[2] <= n:
         found = f"{shape_of(q)} and {shape_of(k)}"
         raise ValueError(f"q must hold between 1 token and as many as k, got shapes {found}")
-    window = check_size(window, "window")
-    if m is None or (isinstance(m, int) and m == 0):
-        rows, above = q.shape[2], n - q.shape[2]
-        band = f"torch.ones({rows}, {n}, dtype=bool).tril({above}).triu({above + 1 - window})"
-        way = f"for a window alone, pass attn_mask={band} to scaled_dot_product_attention, or use FlexAttention"
-        raise ValueError(f"m must be at least 1, the tokens in a mean, got {m}: {way}")
-    m = check_size(m, "m")
+    window, m = check_size(window, "window"), check_size(m, "m")
     votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
     tokens = [zero_hidden(k, token_mask), zero_hidden(v, token_mask), real[:, None, :, None]]
@@ -445,10 +436,8 @@ def window_attention(
     if not return_state:
         return out
     cut = _averaged(past + n, window, m)
-    return out, (
-        *(part[:, :, : cut // m] for part in means),
-        *(part[:, :, cut - start :] for part in tokens),
-    )
+    parts = [*(part[:, :, : cut // m] for part in means), *(x[:, :, cut - start :] for x in tokens)]
+    return out, tuple(part.clone() for part in parts)  # a view would keep all tokens in memory
 
 
 def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

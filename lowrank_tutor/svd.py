@@ -3,8 +3,9 @@
 Chapter ``book/02-svd-pca.md``. Letters: ``a`` (m, n) is the matrix, ``s`` (min(m, n),) its singular
 values, largest first, and ``k`` the rank kept, between 1 and ``min(m, n)``; a ``norm`` is "fro" or
 "spectral". Where ``a`` may be (..., m, n), a stack of matrices gives the results of its matrices,
-stacked. Arrays are real, finite and non-empty; a spectrum is non-negative and never rises. Float32
-is factored in float32, everything else in float64.
+stacked: the last two axes are always a matrix, so move the colors of an image to the front. Arrays
+are real, finite and non-empty. A spectrum holds singular values, not their squares, is non-negative,
+and never rises. Float16 and float32 are factored in float32, everything else in float64.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_rng,
-    own_attributes,
-    own_names,
 )
 
 __all__ = [
@@ -37,10 +36,7 @@ __all__ = [
     "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
 
-_SHAPE = dict.fromkeys("mn", "s = np.linalg.svd(a, compute_uv=False), and m, n = a.shape")
 
-
-@own_attributes
 class SVDResult(NamedTuple):
     """A truncated singular value decomposition, ``a ~ (u * s) @ vt``; of a stack, ``(u * s[..., None, :]) @ vt``.
 
@@ -85,7 +81,6 @@ def _leading(u: FloatArray, s: FloatArray, vt: FloatArray, k: int) -> SVDResult:
     )
 
 
-@own_names()
 def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     r"""Return the ``k`` largest singular values and their vectors, $A \approx U_k \Sigma_k V_k^\top$.
 
@@ -96,26 +91,10 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     (array([6.708204]), [[1.5, 1.5], [4.5, 4.5]])
     """
     matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
-    *stack, m, n = matrix.shape
-    pixels = np.asarray(a).dtype == np.uint8 or (
-        len(stack) == 1 and min(*stack, m) > 8 and matrix.min() >= 0
-    )
-    if stack and n in (3, 4) and pixels:
-        way = "move its colors first, np.moveaxis(a, 2, 0); if they are matrices, cut each alone"
-        raise ValueError(
-            f"a must be a stack of matrices, got what looks like an image of shape {matrix.shape}: {way}"
-        )
-    # Who takes a color image of floats for one matrix learns from the message how it was read.
-    bound = (
-        f"min(m, n) of each of {math.prod(stack)} matrices of shape {m, n}"
-        if stack
-        else "min(m, n)"
-    )
-    rank = check_integer(k, "k", 1, min(m, n), bound)
+    rank = check_rank(k, matrix.shape[-2:])
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
 
-@own_names()
 def best_rank_k(a: ArrayLike, k: int) -> FloatArray:
     r"""Return the matrix of rank at most ``k`` that is closest to ``a``, $A_k = \sum_{i \le k} \sigma_i u_i v_i^\top$.
 
@@ -136,7 +115,8 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     r"""Return the error of the best rank-``k`` approximation, from all the singular values ``s`` (r,) alone.
 
     It is $\sqrt{\sum_{i>k} \sigma_i^2}$ in the Frobenius norm and $\sigma_{k+1}$ in the spectral
-    norm, for ``k`` from 0 to ``len(s)``. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
+    norm, for ``k`` from 0 to ``len(s)``. Values that ``s`` leaves out, as `randomized_svd` does,
+    are not counted. Source: Eckart and Young (1936), doi:10.1007/BF02288367.
 
     >>> tail_error([3.0, 2.0, 1.0], k=1), tail_error([3.0, 2.0, 1.0], k=1, norm="spectral")
     (2.23606797749979, 2.0)
@@ -186,7 +166,6 @@ def _apart(y: FloatArray) -> FloatArray:
         return np.linalg.qr(y)[0]
 
 
-@own_names()
 def randomized_svd(
     a: ArrayLike | Factor,
     k: int,
@@ -266,7 +245,6 @@ def _marchenko_pastur_median(beta: float) -> float:
     return 1 + beta - 2 * r * math.cos(low)
 
 
-@own_names(**_SHAPE)
 def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the threshold below which the singular values of signal plus noise, an (m, n) matrix, are best dropped.
 
@@ -277,8 +255,9 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     those of the noise, no other fixed threshold has a smaller mean squared error. ``noise`` is at
     least 0 and below 1e75. If it is None, the threshold is $x / \sqrt{y} \cdot \mathrm{median}(s)$,
     where $y$ is the median of the Marchenko-Pastur law for $\beta$; this supposes that the rank is
-    well below half of ``min(m, n)``. ``s`` must hold all singular values. Source: Gavish and Donoho
-    (2014), doi:10.1109/TIT.2014.2323359.
+    well below half of ``min(m, n)``. ``s`` must hold all singular values: of a correlation matrix
+    of m rows they are ``np.sqrt(m * eigenvalues)``. Source: Gavish and Donoho (2014),
+    doi:10.1109/TIT.2014.2323359.
 
     >>> round(hard_threshold([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 4 / sqrt(3) times sqrt(3) times 0.5
     2.0
@@ -290,16 +269,15 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     )
 
 
-@own_names(**_SHAPE)
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
     r"""Return the value that the singular values of noise alone, an (m, n) matrix, reach: $\nu(\sqrt m + \sqrt n)$.
 
     A sheet of the signal that stands above it comes with the direction of noise mixed in, so that a
-    cut should keep only what is above the somewhat higher `hard_threshold`. The arguments, what is
-    assumed of the noise, and how its standard deviation $\nu$ follows from the median of ``s``
-    where ``noise`` is None, are the same there. The edge is a limit for growing m and n: the
-    largest value of a finite matrix of noise lies a little above or below it. Source:
-    Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
+    cut should keep only what is above the somewhat higher `hard_threshold`. The arguments (singular
+    values, not eigenvalues), what is assumed of the noise, and how its standard deviation $\nu$
+    follows from the median of ``s`` where ``noise`` is None, are the same there. The edge is a
+    limit for growing m and n: the largest value of a finite matrix of noise lies a little above or
+    below it. Source: Benaych-Georges and Nadakuditi (2012), doi:10.1016/j.jmva.2012.04.019.
 
     >>> round(noise_edge([9.0, 2.0, 1.0], 3, 3, noise=0.5), 6)  # 2 times sqrt(3) times 0.5
     1.732051
@@ -324,7 +302,6 @@ def _noise_unit(s: ArrayLike, m: int, n: int, noise: float | None) -> tuple[floa
     )
 
 
-@own_names()
 def choose_rank(
     s: ArrayLike,
     *,
@@ -336,23 +313,30 @@ def choose_rank(
 ) -> int:
     r"""Choose the rank ``k`` at which to cut a spectrum ``s`` (r,), by exactly one of four rules.
 
+    ``s`` are singular values, not eigenvalues or variances: of a correlation matrix of T rows take
+    ``np.sqrt(T * eigenvalues)``, and of a PCA ``pca.singular_values_``.
+
     ``energy``, above 0 and below 1: the least ``k`` that keeps at least this share of $\sum_i
     \sigma_i^2$.
 
     ``error``, at least 0 and below 1: the least ``k`` whose best approximation has at most this
     relative error in the Frobenius norm (Eckart and Young, 1936, doi:10.1007/BF02288367). An error
-    of 10% is an energy of 99%. Both rules need the whole spectrum, or, if ``s`` holds only its
-    first values, such as those of `randomized_svd`, the sum of all squares as ``total``:
-    $\|A\|_F^2$. If the values in ``s`` are then too few, the rule is refused.
+    of 10% is an energy of 99%. Both are met if they are met up to rounding. An error of 0 counts
+    every value that is not 0, also what rounding left of zeros; `numerical_rank` counts without it.
+    Both rules need the whole spectrum, or, if ``s`` holds only its first values, such as those of
+    `randomized_svd`, the sum of all squares as ``total``: $\|A\|_F^2$. If the values in ``s`` are
+    then too few, the rule is refused.
 
-    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$. Values below $r
-    \varepsilon \sigma_1$ count as rounding. The last values of noise can lie far apart by chance,
-    so in the second half of the spectrum only ``1/r`` of what a ratio exceeds 1 by counts. If no
-    ratio stands out, ``threshold`` serves better; equal values are refused.
+    ``gap=True``: the ``k`` with the largest ratio $\sigma_k / \sigma_{k+1}$, of ratios that agree to
+    half their digits the first. Values below $r \varepsilon \sigma_1$ count as rounding. The last
+    values of noise can lie far apart by chance, so in the second half of the spectrum only ``1/r``
+    of what a ratio exceeds 1 by counts. If no ratio stands out, ``threshold`` serves better; values
+    that are equal up to rounding are refused.
 
     ``threshold``: the number of values above this threshold. The shape (m, n) of the matrix, given
-    instead of a number, stands for the best threshold for noise of unknown size, `hard_threshold`;
-    then ``s`` must hold all singular values.
+    instead of a number, stands for the best threshold for noise of unknown size, `hard_threshold`,
+    but at least for the rounding of a table without noise, $\max(m, n) \varepsilon \sigma_1$; then
+    ``s`` must hold all singular values. ($\varepsilon$ is that of the type of ``s``.)
 
     The result is 0 if all values are zero, or if none is above the threshold.
 
@@ -379,35 +363,31 @@ def choose_rank(
         raise ValueError(
             f"total must be left out unless energy or error is the rule, got {chosen[0]}"
         )
-    scaled = spectrum / (spectrum[0] or 1)
+    eps = float(np.finfo(as_float_array(s, "s").dtype).eps)
     if gap:
-        return _widest_gap(scaled, float(np.finfo(as_float_array(s, "s").dtype).eps))
+        return _widest_gap(spectrum / (spectrum[0] or 1), eps)
     if threshold is not None:
         if isinstance(threshold, tuple | list) and len(threshold) == 2:
-            threshold = hard_threshold(s, *threshold)
+            best = hard_threshold(s, *threshold)
+            threshold = max(best, max(threshold) * eps * float(spectrum[0]))
         return int(
             np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0))
         )
-    if total is None and spectrum[0] < 0.999 and math.isclose(spectrum.sum(), 1, rel_tol=1e-6):
-        raise ValueError(
-            "s must be singular values, got shares that sum to 1: pass np.sqrt(s), or 2 * s if no shares"
-        )
-    slack = spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
-    rest = 0.0 if total is None else _beyond(spectrum, total)
-    lost = (
-        np.append(np.cumsum(np.square(scaled)[::-1])[::-1], 0.0) + rest
-    )  # squared error at each k from 0 on
+    slack = 1 + spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
+    rest = 0.0 if total is None else _beyond(spectrum, total, eps)
+    # The error at each k from 0 on. Unlike squares, np.hypot loses no small value.
+    lost = np.hypot.accumulate(np.append(rest, spectrum[::-1]))[::-1]
     if error is not None:
-        most = check_real(error, "error", "at least 0 and below 1", 0.0, 1.0) ** 2 * (1 + slack)
+        most = slack * check_real(error, "error", "at least 0 and below 1", 0.0, 1.0)
     else:
-        most = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0) + slack
-    enough = (
-        lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]
-    )  # nothing at all is enough of zeros only
+        share = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0)
+        most = slack * math.sqrt(share + 2.0**-54)  # half a unit of the last digit of energy
+    # Nothing at all is enough of zeros only.
+    enough = lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]
     if not enough[-1]:
-        share = f"{1 - lost[-1] / lost[0]:.1%}"
+        kept = f"{1 - (lost[-1] / lost[0]) ** 2:.1%}"
         raise ValueError(
-            f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {share} of total"
+            f"s must hold enough values for this {chosen[0]}, got {spectrum.size} with {kept} of total"
         )
     return int(np.argmax(enough))
 
@@ -416,21 +396,21 @@ def _widest_gap(scaled: FloatArray, eps: float) -> int:
     """Return the rank below which a falling spectrum, scaled to start at 1, falls by the largest factor."""
     floored = np.maximum(scaled, scaled.size * eps)
     excess = floored[:-1] / floored[1:] - 1
-    if excess.max(initial=0) == 0:
+    if excess.max(initial=0) <= 2 * scaled.size * eps:
         raise ValueError(
             f"s must have a gap, got {scaled.size} equal value{'s' * (scaled.size > 1)}"
         )
     excess[scaled.size // 2 :] /= scaled.size
-    return int(np.argmax(excess)) + 1
+    return int(np.argmax(excess >= excess.max() * (1 - math.sqrt(eps)))) + 1
 
 
-def _beyond(spectrum: FloatArray, total: float) -> float:
-    """Return the energy that part of a spectrum leaves out, as a multiple of its largest square."""
+def _beyond(spectrum: FloatArray, total: float, eps: float) -> float:
+    """Return the error that part of a spectrum leaves, without what is only rounding."""
     whole = check_real(total, "total", "at least 0", 0.0)
-    largest = float(spectrum[0]) ** 2
     part = float(np.square(spectrum).sum())
     if whole < part * (1 - 1e-6):  # float32 values have no more digits
         raise ValueError(
             f"total must be at least the sum of the squares of s = {part:g}, got {whole:g}"
         )
-    return min(max(whole - part, 0.0) / largest, 1e300) if largest else float(whole > 0)
+    rest = whole - part
+    return math.sqrt(rest) if rest > 10 * spectrum.size * eps * whole else 0.0

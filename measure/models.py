@@ -3,11 +3,10 @@
 Install transformers 5.24.0 beside PyTorch. The table, ``lowrank_tutor/data/models.json``, is read
 and written again. In each row, ``class`` and ``changes`` of its defaults go through
 `lowrank_tutor.caches.read_config`, and PyTorch counts the weights of the model that they make,
-without memory for them; where a row has no class, ``changes`` are all of its configuration, and
-``weights`` its billions of them. ``note`` says where what is not in the class was read. A row whose
+without memory for them. ``note`` says where what is not in the class was read. A row whose
 source is the class alone gets today's date. Any other must be looked at again by hand: pass the
 names of the rows that were (``all`` for all). A new row needs a name, class, changes, note, and
-rule (what updates its states, or "chunks" if its windows do not slide).
+rule (what updates its states).
 """
 
 import argparse
@@ -28,73 +27,34 @@ def in_words(model: Model, rule: str) -> str:
     shapes = [part for part in model.parts if "index" not in part]
     layers = sum(part["layers"] for part in shapes if "every" not in part)
     full = next(part for part in shapes if "state" not in part and "window" not in part)
-    words = (
-        "MLA"
-        if "latent" in full
-        else "MHA"
-        if full["groups"] == full["heads"]
-        else f"GQA, {full['groups']} groups"
-    )
+    words = "MLA" if "latent" in full else f"GQA, {full['groups']} groups"
     if "every" in full:  # DeepSeek-V4
         words = "a vector for every 4 or 128 tokens"
-    held = rule if rule == "chunks" else "a window"
     for part in model.parts:
-        kind = (
-            "index"
-            if "index" in part
-            else "state"
-            if "state" in part
-            else "window"
-            if "window" in part
-            else ""
-        )
-        said = {
-            "index": "an index",
-            "state": f"a state ({rule})",
-            "window": f"{held} of {part.get('window', 0):,}",
-        }
-        if kind:
-            words += f"; {said[kind]}" + (
-                f" in {part['layers']} of {layers} layers" if part["layers"] < layers else ""
-            )
+        names = {"index": "an index", "state": f"a state ({rule})"}
+        names["window"] = f"a window of {part.get('window', 0):,}"
+        if kind := next((name for name in names if name in part), ""):
+            words += f"; {names[kind]}"
+            words += f" in {part['layers']} of {layers} layers" if part["layers"] < layers else ""
     return words
 
 
-def weights(config: Any) -> float:
-    """Count the weights of the text model that a configuration describes, in billions, without making them."""
+def read_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Read a row again from its class and changes, and count its weights on no device; its date stays."""
     import transformers
 
+    config = getattr(transformers, row["class"])(**row["changes"])
     with torch.device("meta"):
-        try:
-            made = transformers.AutoModelForCausalLM.from_config(config.get_text_config())
-        except ValueError:  # some have only a model with a tower for pictures, or no entry there
-            name = type(config).__name__.removesuffix("Config")
-            kind = getattr(transformers, f"{name}ForConditionalGeneration", None)
-            made = (kind or getattr(transformers, f"{name}ForCausalLM"))(config)
-    return sum(p.numel() for name, p in made.named_parameters() if "vis" not in name) / 1e9
-
-
-def read_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Read a row again from its class and changes; its date stays."""
-    fields, source, billions = row["changes"], row["note"], row.get("weights")
-    if row["class"]:
-        import transformers
-
-        config = getattr(transformers, row["class"])(**row["changes"])
-        fields = config.to_dict() | row["changes"]
-        said = f"{'' if row['note'] else 'defaults of '}{row['class']} of transformers {transformers.__version__}"
-        source, billions = (
-            "; ".join(filter(None, (said, row["note"]))),
-            billions or round(weights(config), 2),
-        )
-    model = read_config(fields)
+        made = transformers.AutoModelForCausalLM.from_config(config)
+    model = read_config(config.to_dict())
+    source = f"{row['class']} of transformers {transformers.__version__}"
     counted = {
-        "billions": billions,
+        "source": f"{source}; {row['note']}" if row["note"] else f"defaults of {source}",
+        "billions": round(sum(p.numel() for p in made.parameters()) / 1e9, 2),
         "experts": round(model.experts, 2),
         "used": round(model.used, 6),
     }
-    words = {"keeps": in_words(model, row["rule"]), "source": source}
-    return row | words | counted | {"layers": list(model.parts)}
+    return row | {"keeps": in_words(model, row["rule"])} | counted | {"layers": list(model.parts)}
 
 
 def main() -> int:

@@ -25,11 +25,13 @@ if not os.path.exists(".venv/bin/python"):
             + "-venv"
         )
 
-lock = os.open(".venv.lock", os.O_CREAT | os.O_RDWR)
 try:
+    lock = os.open(".venv.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 except BlockingIOError:
     sys.exit("Another make is at work in this folder: try again when it has ended.")
+except OSError as error:
+    sys.exit("This folder must be writable: " + str(error))
 os.set_inheritable(
     lock, True
 )  # the lock ends with the last process of the command, even if that is killed

@@ -59,7 +59,6 @@ SENTENCES = {
         "The least time that attention and Linformer can take on nine graphics cards, and cells that time your own."
     ),
     "book/packages": "The same questions, asked of published packages: what each promises, and what it does.",
-    "book/teach": "Problem sets with keys and graders, course plans, and what students get wrong, chapter by chapter.",
     "book/corrections": (
         "Claims about low rank that are often repeated and do not hold, each beside a cell that shows it."
     ),

@@ -535,9 +535,8 @@ LEADING = """<!DOCTYPE html>
 """
 
 
-MOVED = {
-    "book/09-states": "10-states"
-}  # pages by their old names; book.js knows the sections that left a page
+# Pages by their old names; book.js knows the sections that left a page.
+MOVED = {"book/09-states": "10-states", "book/teach": "index"}
 
 
 def _lead_on(app, out):

@@ -45,25 +45,23 @@ def model():
     }
 
 
-def adapters():
-    """Return two adapters of the storyteller under peft's names, and their configuration, as files."""
-    found = {}
-    for number, stored in enumerate(
-        json.loads(ADAPTERS.read_text(encoding="utf-8"))["adapters"], 1
-    ):
-        codes, tensors, at = np.frombuffer(base64.b64decode(stored["numbers"]), "<u2"), [], 0
-        for name, shape in stored["shapes"].items():
-            path, _, letter = name.rpartition(".")
-            data = codes[at : at + shape[0] * shape[1]].tobytes()
-            tensors.append(
-                (f"base_model.model.{path}.lora_{letter.upper()}.weight", "BF16", shape, data)
-            )
-            at += shape[0] * shape[1]
-        found[f"fibs-{number}.safetensors"] = safetensors(tensors, {"format": "pt"})
+def adapter():
+    """Return an adapter of the storyteller under peft's names, and its configuration, as files."""
+    stored, *_ = json.loads(ADAPTERS.read_text(encoding="utf-8"))["adapters"]
+    codes, tensors, at = np.frombuffer(base64.b64decode(stored["numbers"]), "<u2"), [], 0
+    for name, shape in stored["shapes"].items():
+        path, _, letter = name.rpartition(".")
+        data = codes[at : at + shape[0] * shape[1]].tobytes()
+        name = f"base_model.model.{path}.lora_{letter.upper()}.weight"
+        tensors.append((name, "BF16", shape, data))
+        at += shape[0] * shape[1]
     rank = min(tensors[0][2])
     names = sorted({name.split(".")[-3] for name, *_ in tensors})
     config = {"peft_type": "LORA", "r": rank, "lora_alpha": rank, "target_modules": names}
-    return {**found, "adapter_config.json": json.dumps(config).encode()}
+    return {
+        "adapter_model.safetensors": safetensors(tensors, {"format": "pt"}),
+        "adapter_config.json": json.dumps(config).encode(),
+    }
 
 
 def link(app, pagename, templatename, context, doctree):
@@ -78,7 +76,7 @@ def write(app, problem):
         return
     folder = Path(app.outdir) / "_static" / FOLDER
     shutil.copy(LINALG, folder)
-    for name, made in (("model", model()), ("adapters", adapters())):
+    for name, made in (("model", model()), ("adapter", adapter())):
         data = json.dumps(
             [[file, base64.b64encode(content).decode()] for file, content in made.items()]
         )

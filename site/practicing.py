@@ -61,11 +61,9 @@ def fill(app, doctree, docname):
         return
     pages = chapters(app)
     number = next((number for number, name in pages.items() if name == docname), None)
-    for comment in (
-        list(doctree.findall(nodes.comment)) if number or docname in (HOME, "book/teach") else ()
-    ):
-        if made := {"the promises": promises, "the minutes": minutes}.get(comment.astext().strip()):
-            comment.replace_self(nodes.raw("", made(app, pages), format="html"))
+    for comment in list(doctree.findall(nodes.comment)) if number or docname == HOME else ():
+        if comment.astext().strip() == "the promises":
+            comment.replace_self(nodes.raw("", promises(app, pages), format="html"))
         elif task := re.fullmatch(
             r"found: (?P<figure>\S+) (?P<rule>.+?)(?P<hides> hides)?", comment.astext()
         ):
@@ -108,27 +106,6 @@ def promises(app, pages):
         )
         parts.append(f"<li><strong>{number}. {topic}</strong><ul>{items}</ul></li>")
     return f'<ol class="promises">{"".join(parts)}</ol>'
-
-
-def minutes(app, pages):
-    """Return for each chapter the minutes that its sections may take; teach.md says how they are estimated."""
-    parts = []
-    for number, name in pages.items():
-        top, times = next(app.env.get_doctree(name).findall(nodes.section)), []
-        for i, section in enumerate(
-            (child for child in top if isinstance(child, nodes.section)), 1
-        ):
-            text = " ".join(node.astext() for node in section.findall(nodes.paragraph))
-            moving = sum('<figure class="' in raw.astext() for raw in section.findall(nodes.raw))
-            exercises = sum(
-                raw.astext().count('<form class="check"') for raw in section.findall(nodes.raw)
-            )
-            times.append(
-                f"{number}.{i} {round(1 + len(text.split()) / 100 + 2 * moving + 6 * exercises)}"
-            )
-        topic = html.escape(app.env.titles[name].astext().partition(": ")[0])
-        parts.append(f"<li><strong>{topic}</strong>: {', '.join(times)}</li>")
-    return f"<ul>{''.join(parts)}</ul>"
 
 
 def tell_kinds(app):

@@ -1,13 +1,13 @@
-"""Other people's tools with the layer, and other people's books with the sliders, as the pages' tables promise.
-
-Tools that this project does not require are left out where they are not installed.
-"""
+"""Other people's tools with the layer, and other people's books with the sliders, as the pages' tables promise."""
 
 import copy
+import inspect
 import os
 import re
 import subprocess
 import sys
+import textwrap
+from functools import partial
 from pathlib import Path
 
 import nbclient
@@ -21,6 +21,7 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
+from lowrank_tutor import caches
 from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.kit.sliders import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
@@ -68,7 +69,8 @@ def test_hooks():
 
 @others_warn
 def test_lora_by_peft():
-    peft = pytest.importorskip("peft")
+    import peft
+
     layer = a_layer()
     before = layer(X).detach()
     config = peft.LoraConfig(target_modules=["to_q", "to_k", "to_v"], r=2, init_lora_weights=False)
@@ -76,6 +78,22 @@ def test_lora_by_peft():
     out = with_and_without_gradient(lambda: adapted(X))
     assert (out - before).abs().max() > 0.1
     np.testing.assert_allclose(adapted.merge_and_unload()(X).detach(), out, rtol=0, atol=1e-5)
+
+
+@others_warn
+def test_files_of_peft():
+    """The lines in help(load_lora) load what peft saved."""
+    import peft
+
+    plain = nn.Sequential(nn.Linear(16, 6), nn.Linear(6, 4))
+    config = peft.LoraConfig(target_modules=["0", "1"], r=2, lora_alpha=5, init_lora_weights=False)
+    theirs = peft.get_peft_model(copy.deepcopy(plain), config).eval()
+    names = {name: getattr(caches, name) for name in ("load_lora", "lora_state")}
+    names |= {"saved": peft.get_peft_model_state_dict(theirs)}
+    names["model"] = caches.inject_lora(plain, "*", 2, alpha=5)
+    recipe = inspect.cleandoc(caches.load_lora.__doc__).partition("::")[2]
+    exec(textwrap.dedent(recipe), names)
+    np.testing.assert_allclose(plain(X).detach(), theirs(X).detach(), rtol=0, atol=1e-6)
 
 
 @others_warn
@@ -118,6 +136,7 @@ def test_export_of_any_length(masked):
 
 PAGE = (ROOT / "book" / "use-linformer.md").read_text(encoding="utf-8")
 RECIPE = re.search(r"```python\n([^`]*?\ndef convert\([^`]*)```", PAGE)[1]
+SCALING = 0.25  # not what a width of 8 has
 TOKENS = torch.randint(0, 50, (2, 24), generator=torch.Generator().manual_seed(0))
 REAL = torch.arange(24) < torch.tensor([[24], [15]])
 SIZES = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3}
@@ -132,17 +151,20 @@ MODELS = {
 
 
 def model_and_parts(name, **more):
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     torch.manual_seed(0)
     parts, options = MODELS[name]
     config = getattr(transformers, f"{name}Config")(**SIZES | options | more)
     model = getattr(transformers, f"{name}Model")(config).eval()
+    if name == "Bert":
+        for part in eval(parts, {"model": model}):
+            part.scaling = SCALING
     return model, lambda model: eval(parts, {"model": model})
 
 
 @pytest.fixture(scope="module")
 def convert():
-    pytest.importorskip("transformers")
     exec(RECIPE, recipe := {})
     return recipe["convert"]
 
@@ -169,7 +191,7 @@ def dense(part, x, real):
     )  # (batch, 6, n)
     counts = windows.sum(2, keepdim=True)
     means = (windows / counts.clamp(min=1))[:, None]
-    logits = q @ (means @ k).transpose(2, 3) / q.shape[3] ** 0.5
+    logits = q @ (means @ k).transpose(2, 3) * getattr(part, "scaling", q.shape[3] ** -0.5)
     weights = counts[:, None, :, 0][:, :, None] * logits.exp()
     mixed = (weights / weights.sum(3, keepdim=True) @ (means @ v)).transpose(1, 2).flatten(2)
     return copy.deepcopy(part.Wo).double()(mixed) if len(linears) == 1 else mixed
@@ -282,7 +304,8 @@ PLUG_IN, REPLACE = (
 
 def a_writer(method="window=64, m=8", name="Llama", **more):
     """A small model that writes, before and after the recipe."""
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     names = {}
     exec(PLUG_IN.replace("window=64, m=8", method), names)
     names["windowed"].update(range(2))
@@ -292,6 +315,8 @@ def a_writer(method="window=64, m=8", name="Llama", **more):
     )  # fmt: skip
     torch.manual_seed(0)
     exact = getattr(transformers, f"{name}ForCausalLM")(config).double().eval()
+    for layer in exact.model.layers:
+        layer.self_attn.scaling = SCALING
     model = copy.deepcopy(exact)
     model.set_attn_implementation("windows")
     return exact, model
@@ -356,34 +381,25 @@ def test_ways_to_write(way):
 
 
 PLAIN, SOFTMAX = "mask must be causal alone", "module must attend by a causal softmax alone"
-UNWRITTEN = {  # the model, how many tokens it reads, what else generate gets, and the refusal
-    "left padding": ({}, 3, {"attention_mask": torch.tensor([[0, 1, 1]])}, PLAIN),
-    "a static cache": ({}, 3, {"cache_implementation": "static"}, PLAIN),
-    "a window": ({"name": "Mistral", "sliding_window": 64}, 3, {}, SOFTMAX),
-    "dropout": ({"attention_dropout": 0.1}, 3, {}, SOFTMAX),
+UNREAD = {  # the model, what else it gets, and the refusal
+    "left padding": ({}, {"attention_mask": torch.tensor([[0, 1, 1]])}, PLAIN),
+    "a static cache": ({}, {"cache_implementation": "static"}, PLAIN),
+    "a window": ({"name": "Mistral", "sliding_window": 64}, {}, SOFTMAX),
+    "dropout": ({"attention_dropout": 0.1}, {}, SOFTMAX),
+    "both directions": ({}, {"is_causal": False}, SOFTMAX),
+    "biases": ({}, {"position_bias": torch.zeros(1, 4, 3, 3)}, SOFTMAX),
 }
 
 
 @others_warn
-@pytest.mark.parametrize("row", UNWRITTEN)
+@pytest.mark.parametrize("row", UNREAD)
 def test_plug_in_refusals(row):
-    more, length, given, told = UNWRITTEN[row]
+    more, given, told = UNREAD[row]
     _, model = a_writer(**more)
     model.train("attention_dropout" in more)
+    call = partial(model.generate, max_new_tokens=4) if "cache_implementation" in given else model
     with pytest.raises(ValueError, match=told):
-        model.generate(
-            torch.ones(1, length, dtype=torch.int64), max_new_tokens=4, do_sample=False, **given
-        )
-
-
-@others_warn
-@pytest.mark.parametrize(
-    "given", [{"is_causal": False}, {"position_bias": torch.zeros(1, 4, 3, 3)}], ids=list
-)
-def test_plug_in_options(given):
-    _, model = a_writer()
-    with pytest.raises(ValueError, match=SOFTMAX):
-        model(torch.ones(1, 3, dtype=torch.int64), **given)
+        call(torch.ones(1, 3, dtype=torch.int64), **given)
 
 
 # other people's books
@@ -434,6 +450,7 @@ rank_one([[1, 2], [3, 6]])
 # One process and one reading of the pages for three builders.
 BUILD = """
 import sys
+from functools import partial
 from pathlib import Path
 from unittest import mock
 from sphinx.application import Sphinx

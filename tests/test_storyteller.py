@@ -122,12 +122,15 @@ def test_weights_are_small_and_eight_bits():
     for row in st.trained_weights()["layers.1.down.weight"]:
         steps = row / (np.abs(row).max() / 127)
         assert steps == pytest.approx(np.rint(steps), abs=1e-3)
+    st.trained_weights().clear()
+    with pytest.raises(ValueError, match="read-only"):
+        st.trained_weights()["norm.weight"][0] = 0
 
 
 @pytest.mark.parametrize("name", ["none", *CUTS])
 def test_twin_is_the_model(name):
     model, cut = st.load(), CUTS.get(name)
-    for words, _ in st.stories(6, rng=HELD_OUT):
+    for words in [*(story.words for story in st.stories(6, rng=HELD_OUT)), ["<s>", "Ada"], ["<s>"]]:
         ids = model.encode(words)
         ours = model(ids, attend=cut).detach().numpy()
         assert st.forward(ids.numpy(), attend=cut) == pytest.approx(ours, abs=1e-4)
@@ -258,8 +261,10 @@ def test_training_repeats_and_learns():
         logits = st.train(steps, rng=seed)(ids)
         return torch.nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:]).item()
 
+    before = torch.get_rng_state()
     assert loss(2, 1) == loss(2, 1) != loss(2, 2)
     assert loss(20, 1) < loss(1, 1) - 0.5
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_attention_of_ones_own():

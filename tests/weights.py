@@ -12,8 +12,11 @@ TYPES = {
     torch.float16: "F16",
     torch.bfloat16: "BF16",
     torch.int64: "I64",
+    torch.int32: "I32",
+    torch.uint8: "U8",
 }
 TYPES |= {torch.float8_e4m3fn: "F8_E4M3", torch.float8_e5m2: "F8_E5M2"}
+TYPES[torch.float8_e8m0fnu] = "F8_E8M0"
 
 
 def packed(header, data=b""):
@@ -66,10 +69,7 @@ WEIGHTS = {
     "half": normal(30, 50).half(),
     "signal in noise": (normal(90, 60) + 3 * low(90, 60, 2)).float(),
     "flat": torch.linalg.qr(normal(40, 40)).Q,
-    "identity": torch.eye(20),
-    "rank one": low(50, 40, 1),
     "rank deficient": low(60, 44, 21),
-    "duplicate rows": normal(8, 30).repeat(5, 1),
     "falling fast": torch.diag(10.0 ** -torch.arange(16.0)).double(),
     "zeros": torch.zeros(5, 6),
     "huge": normal(20, 30) * 1e150,
@@ -80,9 +80,6 @@ WEIGHTS = {
         (torch.tensor(3), torch.tensor(4)), torch.tensor(1e9).double()
     ),
     "two by two": torch.tensor([[4.0, 2], [1, 1]]),
-    "convolution": normal(6, 5, 3, 3).float(),
-    "8 bits": normal(40, 30).to(torch.float8_e4m3fn),
-    "8 bits, wide range": normal(40, 30).to(torch.float8_e5m2),
     "one row": normal(1, 9),
     "vector": normal(9),
 }
@@ -119,6 +116,8 @@ ATTENTION = {
     ),
 }
 
+ATTENTION["gated"] = {**ATTENTION["llama, grouped"][0], "l.q_proj.weight": FUSED[: 2 * D]}, 0
+
 
 def products_of(head, share):
     """What compares and what passes on words in a head, where so many share keys and values."""
@@ -128,53 +127,54 @@ def products_of(head, share):
 
 BASE = "base_model.model.l.0.q_proj."
 B, A = normal(30, 6) * 0.3 ** torch.arange(6), normal(6, 20, seed=1)
-START = normal(30, 2, seed=4), normal(2, 20, seed=5)
 PEFT = {f"{BASE}lora_A.weight": A, f"{BASE}lora_B.weight": B}
-# tensors, configuration, what the page asks for, and the factor
+
+
+def peft(tensors=PEFT, **config):
+    """An adapter and its configuration, as files."""
+    config = json.dumps({"lora_alpha": 12} | config).encode()
+    return {"a.safetensors": written(tensors), "adapter_config.json": config}
+
+
+def named(start, **more):
+    """The factors A and B after another name."""
+    return {f"{start}.lora_A.weight": A, f"{start}.lora_B.weight": B} | more
+
+
+# tensors, configuration, and the factor; none where it or a square would overflow or vanish
 ADAPTERS = {
-    "peft": (PEFT, {"lora_alpha": 12, "r": 6}, {}, 2),
-    "no configuration": (PEFT, None, {}, 1),
-    "alpha typed in": (PEFT, None, {"alpha": 3}, 0.5),
-    "rsLoRA": (PEFT, {"lora_alpha": 12, "r": 6, "use_rslora": True}, {}, 12 / 6**0.5),
-    "a pattern": (PEFT, {"lora_alpha": 12, "r": 6, "alpha_pattern": {"0.q_proj": 18}}, {}, 3),
-    "a regular expression": (
+    "peft": (PEFT, {"lora_alpha": 12, "r": 6}, 2),
+    "no alpha": (PEFT, {"peft_type": None}, 8 / 6),
+    "rsLoRA": (PEFT, {"lora_alpha": 12, "use_rslora": True}, 12 / 6**0.5),
+    "patterns": (
         PEFT,
-        {"lora_alpha": 12, "r": 6, "alpha_pattern": {r".*\.[01]\.q_proj": 24}},
-        {},
-        4,
+        {
+            "peft_type": "LORA",
+            "r": 2,
+            "rank_pattern": {"q_proj": 6},
+            "alpha_pattern": {r".*\.[01]\.q_proj": 18},
+        },
+        3,
     ),
     "the head of a name": (
         PEFT,
-        {"lora_alpha": 12, "r": 6, "alpha_pattern": {"^q_proj": 6, "^l.0.q_proj": 30}},
-        {},
+        {"lora_alpha": 12, "alpha_pattern": {"^q_proj": 6, "^l.0.q_proj": 30}},
         5,
-    ),
-    "named default": (
-        {f"{BASE}lora_A.default.weight": A, f"{BASE}lora_B.default.weight": B},
-        {"lora_alpha": 6},
-        {},
-        1,
-    ),
-    "lora_state": (
-        {"q.a": A, "q.b": B, "q._extra_state": torch.tensor(2.5).double()},
-        None,
-        {},
-        2.5,
     ),
     "kohya": (
         {"q.lora_down.weight": A, "q.lora_up.weight": B, "q.alpha": torch.tensor(3.0)},
         None,
-        {},
         0.5,
     ),
-    "bfloat16": ({name: part.bfloat16() for name, part in PEFT.items()}, {"lora_alpha": 6}, {}, 1),
-    "half": ({name: part.half() for name, part in PEFT.items()}, {"lora_alpha": 6}, {}, 1),
-    "principal start": (
-        {"q.a": A, "q.b": B, "q.a_start": START[1], "q.b_start": START[0]},
-        None,
-        {},
+    "bfloat16": ({name: part.bfloat16() for name, part in PEFT.items()}, {"lora_alpha": 6}, 1),
+    "named default": (
+        {name.replace("weight", "default.weight"): part.half() for name, part in PEFT.items()},
+        {"lora_alpha": 6},
         1,
     ),
+    "large alpha": (PEFT, {"lora_alpha": 1e308}, None),
+    "large factors": ({name: 1e200 * part for name, part in PEFT.items()}, {"lora_alpha": 6}, None),
+    "small factors": ({name: part / 1e200 for name, part in PEFT.items()}, {"lora_alpha": 6}, None),
 }
 
 
@@ -202,10 +202,9 @@ def npy(descr, room=16, fortran=False, shape="(2, 2)"):
 
 TWICE = ", ".join(f'"{name}": {json.dumps(entry(2, 2))}' for name in ("a", "\\u0061"))
 PARTS = {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}
-# the bytes of a file, and a part of the sentence; a name ends the case if it matters
+# the bytes of a file, or files, and a part of the sentence; a name ends the case if it matters
 BROKEN = {
     "empty": (b"", "too short"),
-    "eight bytes": (bytes(8), "too short"),
     "header of 2^63 bytes": (struct.pack("<Q", 2**63) + bytes(99), "9223372036854775808 bytes"),
     "header longer than the file": (struct.pack("<Q", 200) + bytes(99), "cut short"),
     "header of 100 MB: large.safetensors": (struct.pack("<Q", 10**8), "at most"),
@@ -214,11 +213,9 @@ BROKEN = {
     "no JSON": (packed(b"{]"), "not JSON"),
     "a list": (packed(b"[1, 2]"), "no table of names"),
     "deep JSON": (packed(b"[" * 10**6), "not JSON"),
-    "deep entry": (packed(b'{"a": ' * 10**5 + b"1" + b"}" * 10**5), "no type"),
     "name twice": (packed(f"{{{TWICE}}}".encode(), bytes(16)), "twice"),
     "long name": (packed({"a" * 10**5: entry(2, 2)}, bytes(16)), "more than 1,000"),
     "reversed offsets": (one(2, 2, offsets=[16, 0]), "before it begins"),
-    "negative offset": (one(2, 2, offsets=[-16, 0]), "no place"),
     "offset of half a byte": (one(2, 2, offsets=[0, 16.5], room=32), "no place"),
     "overlap": (two(8, 24, 24), "overlap"),
     "hole": (two(20, 36, 36), "belong to no tensor"),
@@ -227,7 +224,6 @@ BROKEN = {
     "shape too large for its bytes": (one(3, 2, offsets=[0, 16]), "24 bytes"),
     "shape whose product overflows": (one(2**52, 2**52, offsets=[0, 16]), "set aside"),
     "negative sides": (one(-2, -2), "whole numbers"),
-    "no shape": (packed({"a": {"dtype": "F32", "data_offsets": [0, 4]}}, bytes(4)), "no shape"),
     "entry of null": (packed({"a": None}), "no type"),
     "objects: a.npy": (npy("'|O'"), "Python objects"),
     "records: a.npy": (npy("[('x', '<f4')]"), "records"),
@@ -239,11 +235,36 @@ BROKEN = {
     "JSON of something else: a.json": (b'{"dear": "reader"}', "no configuration"),
     "broken JSON: a.json": (b"{", "not JSON"),
     "missing part: a.json": (json.dumps(PARTS).encode(), "you didn't choose"),
+    "odd part: a.json": (b'{"weight_map": {"a": {"toString": 1}, "b": "c"}}', "a file that"),
+    "experts": (peft(named("mlp.experts")), "experts"),
+    "experts, gate and up": (peft(named("mlp.experts.base_layer")), "experts"),
+    "stacked ranks": (peft(r=3), "rank"),
+    "ranks beside a pattern": (peft(r=3, rank_pattern={"k_proj": 6}), "rank"),
+    "parameters": (peft(target_parameters=["w"]), "target_parameters"),
+    "AdaLoRA": (peft(PEFT | {f"{BASE}lora_E": A}), "factor"),
+    "kind": (peft(peft_type="LOHA"), "LOHA"),
+    **{
+        start: (peft(init_lora_weights=start), start)
+        for start in ("pissa_niter_16", "olora", "corda", "loftq", "lora_ga")
+    },
 }
+CODES = normal(4, 4).to(torch.float8_e4m3fn)
+# weights that nobody measures, and a part of the page's sentence
 UNMEASURED = {
-    "NaN": torch.tensor([[1, float("nan")], [1, 1]]),
-    "-Infinity": torch.tensor([[1, float("-inf")], [1, 1]]).half(),
-    "NaN in 8 bits": torch.full((2, 2), float("nan")).to(torch.float8_e4m3fn),
+    "NaN": (torch.tensor([[1, float("nan")], [1, 1]]), "It holds NaN"),
+    "-Infinity": (torch.tensor([[1, float("-inf")], [1, 1]]).half(), "It holds -Infinity"),
+    "experts.gate_up_proj": (normal(8, 4, 3), "3 axes"),
+    "convolution": (normal(6, 5, 3, 3).float(), "4 axes"),
+    "raw": (CODES, "no scales"),
+    "powers": (CODES, "no scales"),
+    "packed": (torch.ones(4, 4, dtype=torch.int32), "packed"),
+    "bytes": (torch.ones(16, 1, dtype=torch.uint8), "packed"),
+    "blocks": (torch.ones(4, 4, 2, 2, dtype=torch.uint8), "packed"),
+}
+SCALES = {
+    "powers_scale_inv": torch.ones(1, 1).to(torch.float8_e8m0fnu),
+    "raw.scale": torch.ones(4, 4),
+    "blocks_scales": torch.ones(4, 4, dtype=torch.uint8),
 }
 
 HEADER = {name: entry(2, 2, dtype="F4") for name in ("odd", "__proto__")} | {
@@ -251,7 +272,8 @@ HEADER = {name: entry(2, 2, dtype="F4") for name in ("odd", "__proto__")} | {
 }
 HEADER |= {"q.a": entry(0, 5, offsets=[32, 32]), "q.b": entry(5, 0, offsets=[32, 32])}
 HEADER |= {
-    "far": entry(9000, 9000, dtype="X1", offsets=[16, 16]),
+    "far": entry(9000, 9000, dtype="constructor", offsets=[16, 16]),
     "__proto__": entry(2, 2, offsets=[16, 32]),
 }
+HEADER |= {f"{part}_proj.weight": entry(0, 0, offsets=[32, 32]) for part in "qkvo"}
 ODD = packed(HEADER, np.eye(3).astype("<f4").tobytes()[:32])

@@ -13,7 +13,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_integer, check_size, own_names
+from lowrank_tutor._checks import check_integer, check_size
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -92,7 +92,6 @@ class ReducedRankAttention(nn.Module):
         left, right = functional.linear(query, self.u), functional.linear(keys, self.v)  # (b, n, k)
         return left @ right.transpose(1, 2) / math.sqrt(self.k)
 
-    @own_names()
     def forward(
         self,
         query: Tensor,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from lowrank_tutor._checks import _show, check_bool, check_integer, own_names
+from lowrank_tutor._checks import _show, check_bool, check_integer
 
 
 class LatentCost(NamedTuple):
@@ -16,9 +16,6 @@ class LatentCost(NamedTuple):
     read: int
 
 
-@own_names(
-    **dict.fromkeys(("value", "window", "every", "chosen", "state"), "serve counts such a part")
-)
 def kv_cache_numbers(
     layers: int, *, heads: int | None = None, groups: int | None = None, width: int | None = None,
     latent: int | None = None, rotary: int = 0, index: int = 0,

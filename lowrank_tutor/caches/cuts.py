@@ -1,6 +1,7 @@
 """Report how near to low rank the weights of a model are, and cut a linear layer in two, best for its inputs."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -8,24 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_integer, check_rank, own_names
+from lowrank_tutor._checks import check_integer, check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
-from lowrank_tutor.caches.lora import modules_of, names_ending_in, plain_linear
+from lowrank_tutor.caches.lora import linears_of, names_ending_in, plain_linear, tied_linears
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd
 
 SHARES = (0.9, 0.95, 0.99)
+PACKED = (torch.uint8, torch.int8, torch.int32)
+# Factors of adapters, and the products of those that stack all experts, by their names in peft.
+FACTORS = re.compile(r"lora_(embedding_)?[AB]|experts(\.base_layer)?$")
 
 
-@own_names(
-    ratio="k=int(ratio * break_even_rank(m, n)) keeps this share of the numbers",
-    **dict.fromkeys(
-        ("inputs", "calibration", "x"),
-        "moment=inputs.T @ inputs / len(inputs), or one of input_moments",
-    ),
-)
 def compress(
     linear: nn.Linear,
     k: int | None = None,
@@ -46,12 +43,11 @@ def compress(
     For all layers of a model whose moments were collected: ``for name, moment in moments.items():
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
 
-    The layer stays as it is; its bias goes to the second of the new ones. Put them in its place
-    where the model calls it: evaluation in ``nn.TransformerEncoderLayer`` reads weights instead,
-    unless ``torch.backends.mha.set_fastpath_enabled(False)``, and ``nn.MultiheadAttention`` always
-    reads that of its ``out_proj``, which therefore has to stay. `input_moments` collects $\Gamma$.
-    In directions that no input had, the product is zero: if such inputs may come, add a little of
-    the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
+    The layer stays as it is; its bias goes to the second of the new ones. Where a model reads
+    ``weight`` instead of calling the layer, as ``nn.MultiheadAttention`` reads that of ``out_proj``,
+    and ``nn.TransformerEncoderLayer`` in evaluation, it finds the product, and saves no time.
+    `input_moments` collects $\Gamma$. In directions that no input had, the product is zero: if such
+    inputs may come, add a little of the identity, ``0.01 * moment.trace() / n * torch.eye(n)``.
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU())
@@ -62,7 +58,9 @@ def compress(
     >>> torch.allclose(model(x), before, atol=1e-4), sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
     (True, 496)
     """
-    weight = check_linear(linear, "for all layers of a model, the loop in help(compress)")
+    weight = check_linear(
+        linear, "for a model, the loop in help(compress); for arrays, best_rank_k"
+    )
     if (k is None) == (energy is None):
         raise ValueError(
             f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}"
@@ -83,7 +81,25 @@ def compress(
             )
     first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
     pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)
-    return nn.Sequential(*pair).train(linear.training)
+    return LinearPair(*pair).train(linear.training)
+
+
+class LinearPair(nn.Sequential):
+    """Two linear layers; a module that reads weight and bias instead of calling them finds the product."""
+
+    @property
+    def weight(self) -> Tensor:
+        """The product of the two weights."""
+        down: Any
+        up: Any
+        down, up = self
+        product: Tensor = up.weight @ down.weight
+        return product
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias of the second layer."""
+        return self[1].bias  # type: ignore[return-value]
 
 
 @contextmanager
@@ -95,7 +111,7 @@ def input_moments(
 ) -> Iterator[dict[str, Tensor]]:
     r"""Collect the second moments $E\,x x^\top$ of what linear layers meet while the model runs inside ``with``.
 
-    ``names`` are as in `inject_lora`, by default those of all layers. The moments (n, n) come by
+    ``names`` are as in `inject_lora`, by default all but tied ones. The moments (n, n) come by
     full names, the mean over all rows met so far: run the model without padding. A layer that is
     not called has none; ``nn.MultiheadAttention`` reads the weight of ``out_proj`` without calling
     it.
@@ -107,12 +123,15 @@ def input_moments(
     groups of width 4,096 and one of 11,008 in each of 32 layers, needs 22 GB in float32; the names
     "layers.3.*" take one layer alone.
     """
-    layers = modules_of(model, nn.Linear)
-    wanted = list(layers) if names is None else names_ending_in(names, layers)
+    layers = linears_of(model)
+    wanted = names_ending_in("*" if names is None else names, layers, tied_linears(model, layers))
     _check_dtype(dtype)
     chosen = {
         layers[name]: name for name in reversed(wanted)
     }  # a layer with two names goes by the first
+    for layer in chosen:
+        if not isinstance(layer, nn.Linear):
+            check_linear(layer, "input_moments reads nn.Linear alone")
     moments: dict[str, Tensor] = {}
     rows = dict.fromkeys(layers, 0)
     owner: dict[
@@ -171,11 +190,13 @@ def rank_report(
     with $\nu$ from the median singular value. This assumes a few sheets and independent noise of
     one variance, which no trained weight is; in noise alone, normal and square, it counted none in
     five of six matrices, and one in the sixth. Values below $\sigma_1 \sqrt{\min(m, n)\,
-    \varepsilon}$ may be rounding and do not count. A weight with more than two axes, such as a
-    convolution's, is flattened after the first, and its shape says so. Entries with fewer than two
-    rows or columns are left out, as are integers and whatever else is no tensor. Weights are
-    decomposed where they are, on a GPU or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame``
-    print the columns.
+    \varepsilon}$ may be rounding and do not count. Weights are decomposed where they are, on a GPU
+    or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
+
+    Weights must have two axes: give experts one by one, and a convolution as ``w.flatten(1)``.
+    Numbers in 8 bits or packed in integers are refused, and so are the factors of an adapter: give
+    their product. ``names`` can choose the other weights. Entries with fewer than two rows or
+    columns are left out, as are other integers and whatever is no tensor.
 
     Parameters
     ----------
@@ -225,7 +246,7 @@ def rank_report(
     ]
     if not rows:
         raise ValueError(
-            f"model must hold a weight with two axes or more, got none among {len(entries)} entries"
+            f"model must hold a weight with two axes, got none among {len(entries)} entries"
         )
     whole = [*(f"k for {share:.0%}" for share in SHARES), "above noise"]
     shares = whole if leading is None else [f"energy at k = {leading}"]
@@ -252,19 +273,33 @@ def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
 def _row(
     name: str, weight: Tensor, rank: int | None, dtype: torch.dtype
 ) -> tuple[object, ...] | None:
-    if weight.ndim < 2 or not weight.is_floating_point():
+    if weight.ndim < 2 or not (weight.is_floating_point() or weight.dtype in PACKED):
         return None
+    if weight.dtype in PACKED or weight.itemsize < 2:
+        raise TypeError(
+            f"{name} must hold numbers of 16 bits or more, got {weight.dtype}: undo the packing, or"
+            " multiply by the scales"
+        )
     check_not_meta(name, check_plain(name, weight))
-    matrix = _on_its_device(weight.detach().flatten(1), dtype)
-    shape = tuple(matrix.shape)
-    if min(shape) < 2:
+    if min(weight.flatten(1).shape) < 2:
         return None
+    if weight.ndim > 2:
+        raise ValueError(
+            f"{name} must have two axes, got shape {tuple(weight.shape)}: give experts one by one,"
+            " or w.flatten(1) of a convolution"
+        )
+    if FACTORS.search(name):
+        raise ValueError(
+            f"{name} must be one weight, got a factor of an adapter, or experts: give the update,"
+            " alpha / r * b @ a, of one layer"
+        )
+    matrix = _on_its_device(weight.detach(), dtype)
+    shape = tuple(matrix.shape)
     if not matrix.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(matrix[~matrix.isfinite()][0])}")
     matrix = matrix / (
         float(matrix.abs().max()) or 1.0
     )  # so that squares neither overflow nor vanish
-    written = str(shape) if weight.ndim == 2 else f"{tuple(weight.shape)} as {shape}"
     if rank is not None:
         whole = float(matrix.square().sum(dtype=torch.float64)) or 1.0
         s = randomized_svd(matrix.cpu().numpy(), min(rank, *shape), rng=0).s.astype(float)
@@ -272,7 +307,7 @@ def _row(
             whole / (float(s[0]) ** 2 or math.inf),
             min(1.0, float((s**2).sum()) / whole),
         )
-        return name, written, stable, share, break_even_rank(*shape)
+        return name, str(shape), stable, share, break_even_rank(*shape)
     gram = (
         matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix
     )  # several times faster than singular values
@@ -282,7 +317,7 @@ def _row(
     above = int((s > max(noise_edge(s, *shape), rounding)).sum())
     return (
         name,
-        written,
+        str(shape),
         stable,
         *(choose_rank(s, energy=share) for share in SHARES),
         above,

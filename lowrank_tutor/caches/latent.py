@@ -2,7 +2,7 @@ r"""Attention that stores a latent of each token, and latents made from the head
 
 ``token_mask`` (batch, n) is **True for a real token**; PyTorch's ``key_padding_mask`` means the
 opposite. Hidden tokens do not count, whatever they hold, and their own output is zero. ``state`` is
-what earlier tokens left, as in ``attention``.
+what earlier tokens left, as in ``attention``. Results have the type of ``x``.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, overload
 import torch
 from torch import Tensor
 
-from lowrank_tutor._checks import check_bool, check_integer, own_names
+from lowrank_tutor._checks import check_bool, check_integer
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -54,7 +54,6 @@ def latent_attention(
     k_rope: Tensor | None = ..., token_mask: Tensor | None = ..., causal: bool = ..., absorb: bool = ...,
     state: State | None = ..., return_state: Literal[True],
 ) -> tuple[Tensor, State]: ...  # fmt: skip
-@own_names(w_uv="latent_attention(x, *latents, w_q) unpacks them")
 def latent_attention(
     x: Tensor,
     w_dkv: Tensor,
@@ -125,7 +124,8 @@ def latent_attention(
         older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))
         stored = torch.cat([older.to(stored.dtype), stored], dim=1)
         mask = torch.cat(
-            [was_real, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask], dim=1
+            [was_real.bool(), x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask],
+            dim=1,
         )
     keys = stored[:, None]
     values = keys[..., :d_c]
@@ -133,13 +133,12 @@ def latent_attention(
         rotated = keys[..., d_c:].expand(-1, w_uk.shape[0], -1, -1)
         keys, values = torch.cat([values @ w_uk, rotated], dim=3), values @ w_uv
     mixed = _attend(q, keys, values, scale, mask, causal)
-    out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask)
+    out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask).to(x.dtype)
     if not return_state:
         return out
-    return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask)
+    return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask.clone())
 
 
-@own_names()
 def latent_from_heads(
     w_k: Tensor,
     w_v: Tensor,

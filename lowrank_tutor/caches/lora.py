@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_generator,
     check_linear,
@@ -30,12 +30,12 @@ class LoraLinear(nn.Module):
 
     $y = W x + \tfrac{\alpha}{r} B (A x)$. Merged into $W + \tfrac{\alpha}{r} B A$, the update costs
     nothing at inference. The factors ``a`` (r, n) and ``b`` (m, r) and, with ``magnitude``, the
-    ``lengths`` (m,) of the rows are in float32 at least: in half precision the steps of a small
-    learning rate would vanish, and ``GradScaler`` accepts no such gradients. The output has the
-    type of the layer. ``weight``, ``bias``, ``in_features`` and ``out_features`` are those of the
-    merged layer, for modules that read them instead of calling it, as ``nn.MultiheadAttention``
-    reads ``out_proj``. ``state_dict`` holds the factor $\tfrac{\alpha}{r}$ too, and
-    ``load_state_dict`` sets it, with ``alpha``.
+    ``lengths`` (m,) of the rows are made in float32 at least: in half precision the steps of a
+    small learning rate would vanish, and ``GradScaler`` accepts no such gradients. So convert a
+    model before, not after. The output has the type of the layer. ``weight``, ``bias``,
+    ``in_features`` and ``out_features`` are those of the merged layer, for modules that read them
+    instead of calling it, as ``nn.MultiheadAttention`` reads ``out_proj``. ``alpha`` can be set at
+    any time, and changes ``factor``, $\tfrac{\alpha}{r}$, which ``state_dict`` holds too.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class LoraLinear(nn.Module):
         is kept beside it, and taken off the update.
     magnitude : bool
         DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length,
-        and that length is learned apart. Gradients pass through the division.
+        and that length is learned apart. Gradients pass through the division. No row may be zero,
+        because it would never learn.
     dropout : float
         Share of the inputs that the update drops in training, at least 0 and below 1. It must be 0
         with ``magnitude``, and where a module reads ``weight`` instead of calling the layer.
@@ -79,7 +80,6 @@ class LoraLinear(nn.Module):
     a_start: torch.Tensor | None
     b_start: torch.Tensor | None
 
-    @own_names()
     def __init__(
         self,
         linear: nn.Linear,
@@ -96,18 +96,15 @@ class LoraLinear(nn.Module):
         weight = check_linear(linear, PEFT).detach()
         m, n = weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
-        self.alpha = check_real(
-            self.r if alpha is None else alpha, "alpha", "finite and above 0", math.ulp(0.0)
-        )
-        self.scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
+        self._scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
+        self._divisor = self.r if scaling == "alpha/r" else math.sqrt(self.r)
+        self.alpha = self.r if alpha is None else alpha
         self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
         self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         if magnitude and self.dropout:
             raise ValueError(f"dropout must be 0 where magnitude is True, got {self.dropout}")
         generator = check_generator(generator)
-        self._divisor = self.r if scaling == "alpha/r" else math.sqrt(self.r)
-        self.factor = self.alpha / self._divisor
         self.in_features, self.out_features = n, m
         weight = weight.to(torch.promote_types(weight.dtype, torch.float32))
         self.register_buffer("a_start", None)
@@ -122,9 +119,25 @@ class LoraLinear(nn.Module):
             b, a = _principal(weight, self.r, self.factor)
             self.a, self.b = nn.Parameter(a), nn.Parameter(b)
             self.a_start, self.b_start = a.clone(), b.clone()
-        self.lengths = nn.Parameter(torch.linalg.vector_norm(weight, dim=1)) if magnitude else None
+        self.lengths = nn.Parameter(_lengths(weight)) if magnitude else None
         self._learned = {name: part.requires_grad for name, part in linear.named_parameters()}
         self.linear = linear.requires_grad_(False)  # last, so that a refusal has frozen nothing
+
+    @property
+    def alpha(self) -> float:
+        """The strength of the update, by its factor."""
+        return self.factor * self._divisor
+
+    @alpha.setter
+    def alpha(self, value: float) -> None:
+        self.factor = (
+            check_real(value, "alpha", "finite and above 0", math.ulp(0.0)) / self._divisor
+        )
+
+    @property
+    def scaling(self) -> str:
+        """How the factor depends on the rank."""
+        return self._scaling
 
     def extra_repr(self) -> str:
         """Return the settings for the layer's printed form."""
@@ -139,9 +152,8 @@ class LoraLinear(nn.Module):
         return torch.tensor(self.factor, dtype=torch.float64, device="cpu")
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        """Set the factor of the update from a state dict, and ``alpha`` with it."""
+        """Set the factor of the update from a state dict."""
         self.factor = float(state)
-        self.alpha = self.factor * self._divisor
 
     @property
     def weight(self) -> torch.Tensor:
@@ -216,16 +228,17 @@ class LoraLinear(nn.Module):
             return self.factor * product
 
 
-@own_names(passes=LoraLinear)
 def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options: Any) -> nn.Module:
     """Put a `LoraLinear` of rank ``r`` in the place of each linear layer of these names, and return the model.
 
     ``names`` are the ends of names, as ``model.named_modules()`` gives them: "q_proj", or
-    "1.q_proj" for the second layer alone, where ``*`` stands for anything, as in "1.*". Each must
-    name an ``nn.Linear`` at least once. The name of a model that is itself such a layer is "", and
-    its adapter is returned. The options are those of `LoraLinear`. Only the adapters learn from
-    then on, earlier ones among them. A layer that stands in several places stays one. A refusal
-    changes nothing. `lora_state` saves the adapters alone, and `without_lora` switches them off.
+    "1.q_proj" for the second layer alone, where ``*`` stands for anything, as in "1.*", but for
+    layers whose weight another module has too, such as a head that is tied to the embedding. Each
+    must name an ``nn.Linear`` at least once, and no ``Conv1D``, as GPT-2 has. The name of a model
+    that is itself such a layer is "", and its adapter is returned. The options are those of
+    `LoraLinear`. Only the adapters learn from then on, earlier ones among them. A layer that stands
+    in several places stays one. A refusal changes nothing. `lora_state` saves the adapters alone,
+    and `without_lora` switches them off.
 
     >>> import torch
     >>> model = inject_lora(torch.nn.TransformerEncoderLayer(16, 4, 32), ["out_proj", "linear2"], r=2)
@@ -235,12 +248,10 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     Linear(in_features=32, out_features=16, bias=True)
     """
     adapted = {part.linear for part in modules_of(model, LoraLinear).values()}
-    linears = {
-        name: part for name, part in modules_of(model, nn.Linear).items() if part not in adapted
-    }
+    linears = {name: part for name, part in linears_of(model).items() if part not in adapted}
     adapters: dict[nn.Module, LoraLinear] = {}
     try:
-        chosen = names_ending_in(names, linears, _other_kinds(model))
+        chosen = names_ending_in(names, linears, tied_linears(model, linears) | _other_kinds(model))
         for part in dict.fromkeys(linears[name] for name in chosen):
             adapters[part] = LoraLinear(part, r, **options).train(part.training)
     except Exception:
@@ -270,16 +281,11 @@ def merge_lora(model: nn.Module) -> nn.Module:
     result.
     """
     adapters = _adapters_of(model)
-    users: dict[torch.Tensor, set[nn.Module]] = {}
-    for module in model.modules():
-        for weight in module.parameters(recurse=False):
-            users.setdefault(weight, set()).add(module)
-    for name, part in adapters.items():
-        if len(users.get(part.linear.weight, ())) > 1:
-            way = "give the adapter's linear.weight a copy of it first"
-            raise ValueError(
-                f"model must share no adapted weight with other layers, got {name!r} tied to one: {way}"
-            )
+    for name in tied_linears(model, {name: part.linear for name, part in adapters.items()}):
+        way = "give the adapter's linear.weight a copy of it first"
+        raise ValueError(
+            f"model must share no adapted weight with other layers, got {name!r} tied to one: {way}"
+        )
     merged: dict[nn.Module, nn.Module] = {
         part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
     }
@@ -336,6 +342,13 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     `inject_lora` makes them, with the ``names``, ``r``, ``init``, and ``magnitude`` of those that
     were saved; their strength comes with the state. The weights beside them must be those with
     which the adapters were trained.
+
+    In files of ``peft``, ``a`` is ``lora_A.weight``, and ``b`` is ``lora_B.weight``. After
+    `inject_lora` with the file's ``r`` and its ``lora_alpha`` as ``alpha``, this loads one::
+
+        for old, new in (("base_model.model.", ""), ("lora_A.weight", "a"), ("lora_B.weight", "b")):
+            saved = {name.replace(old, new): part for name, part in saved.items()}
+        load_lora(model, lora_state(model) | saved)
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state must be what lora_state returns, got {type(state).__name__}")
@@ -346,6 +359,8 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     for key in wanted | shapes:
         if (found := shapes.get(key, "nothing")) != (fits := wanted.get(key, "nothing")):
             way = "inject_lora with the options of the saved model makes one that fits"
+            if any(".lora_A." in name for name in shapes):
+                way = "peft's lora_A is a, and its lora_B is b; help(load_lora) renames them"
             raise ValueError(
                 f"state must have the shapes of the adapters, got {found} for {fits} at {key}: {way}"
             )
@@ -364,6 +379,15 @@ def plain_linear(linear: nn.Linear, weight: torch.Tensor, bias: nn.Parameter | N
         if bias is not None:
             layer.bias.copy_(bias).requires_grad_(bias.requires_grad)
     return layer
+
+
+def _lengths(weight: torch.Tensor) -> torch.Tensor:
+    """Return the lengths of the rows; neither a length of 0 nor its row would ever learn."""
+    lengths: torch.Tensor = torch.linalg.vector_norm(weight, dim=1)
+    if not weight.is_meta and (zeros := int((lengths == 0).sum())):
+        rule = "have no row of length 0 where magnitude is True, because it would never learn"
+        raise ValueError(f"linear.weight must {rule}, got {zeros} of {len(lengths)}")
+    return lengths
 
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -392,22 +416,25 @@ def names_ending_in(
 ) -> list[str]:
     """Return the names of layers that end in one of ``ends``, each of which must fit one; ``*`` stands for anything.
 
-    ``others`` are names that cannot be chosen, with what to say of each.
+    ``others`` are names that cannot be chosen, or not by ``*``, with what to say of each.
     """
+    others = others or {}
     wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
-    if not all(isinstance(end, str) for end in wanted):
+    if not wanted or not all(isinstance(end, str) for end in wanted):
         raise TypeError(f"names must be a string or several, got {ends!r}")
     matches = {
-        end: [name for name in names if fnmatchcase(f".{name}", f"*.{end}")] for end in wanted
+        end: [
+            name
+            for name in names
+            if fnmatchcase(f".{name}", f"*.{end}") and not ("*" in end and name in others)
+        ]
+        for end in wanted
     }
-    if missing := [end for end in wanted or [""] if not matches.get(end)]:
+    if missing := [end for end in wanted if not matches[end]]:
         known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
         why = [
-            words
-            for name, words in (others or {}).items()
-            if fnmatchcase(f".{name}", f"*.{missing[0]}")
+            words for name, words in others.items() if fnmatchcase(f".{name}", f"*.{missing[0]}")
         ]
-        why = [': "*" takes them all'] if missing[0] == "all-linear" else why
         raise ValueError(
             f"names must be ends of names of layers ({known}), got {missing[0]!r}{''.join(why[:1])}"
         )
@@ -425,6 +452,34 @@ def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
     }
 
 
+def linears_of(model: nn.Module) -> dict[str, Any]:
+    """Return the linear layers under every name; GPT-2's Conv1D is one too, which `check_linear` refuses."""
+
+    def is_conv1d(part: nn.Module) -> bool:
+        weight = getattr(part, "weight", None)
+        return type(part).__name__ == "Conv1D" and getattr(weight, "ndim", 0) == 2
+
+    parts = modules_of(model, nn.Module)
+    return {
+        name: part for name, part in parts.items() if isinstance(part, nn.Linear) or is_conv1d(part)
+    }
+
+
+def tied_linears(model: nn.Module, linears: Mapping[str, nn.Module]) -> dict[str, str]:
+    """Return the names of layers whose weight another module has too, or its memory, and what to say of them."""
+    users: dict[int, set[nn.Module]] = {}
+    for module in model.modules():
+        for weight in module.parameters(recurse=False):
+            users.setdefault(_memory(weight), set()).add(module)
+    tied = [name for name, part in linears.items() if len(users.get(_memory(part.weight), ())) > 1]
+    return dict.fromkeys(tied, f", which leaves out {tied}, tied to other layers")
+
+
+def _memory(weight: Any) -> int:
+    """Return the address of a plain tensor's numbers; tensors that have none stand for themselves."""
+    return (type(weight) in (torch.Tensor, nn.Parameter) and weight.data_ptr()) or id(weight)
+
+
 def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
     adapters = modules_of(model, LoraLinear)
     if not adapters:
@@ -438,10 +493,11 @@ def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
 def _other_kinds(model: nn.Module) -> dict[str, str]:
     """Return what to say of modules that have weights and are no linear layers, and of these weights, by name."""
     words: dict[str, str] = {}
+    linears = linears_of(model)
     for name, part in modules_of(model, nn.Module).items():
         if isinstance(part, LoraLinear):
             words[name] = ", which is a LoraLinear already: merge_lora first, or leave it out"
-        elif not isinstance(part, nn.Linear):
+        elif name not in linears:
             weights = [
                 f"{name}.{own}"
                 for own, weight in part.named_parameters(recurse=False)

@@ -2,19 +2,20 @@
 
 import json
 import math
+import operator
 from importlib.resources import files
 from typing import NamedTuple
 
-from lowrank_tutor._checks import check_choice, check_integer, check_real, own_names
+from lowrank_tutor._checks import check_choice, check_integer, check_real
 from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
 from lowrank_tutor.caches.configs import Model, Part
 
 GIB = 2**30
 SPLITS = ("tensor", "data", "tokens")
-# Bits of a weight: with fewer than 16, each 32 weights share a scale of 16 bits, as in the formats
-# Q8_0 and Q4_0.
-WEIGHT_BITS = {16: 16.0, 8: 8.5, 4: 4.5}
-CACHE_BITS = (16, 8, 4)  # without scales
+# Bits of a weight with its share of a scale: FP8 with one for 128 by 128 weights (8.002), NVFP4 and
+# Q4_0 (8 bits for 16 weights, 16 for 32), and MXFP4 (8 bits for 32 weights).
+WEIGHT_BITS = (16, 8, 4.5, 4.25)
+CACHE_BITS = (16, 8, 4)  # without scales, and of states always 16, as servers keep them
 MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
 
 
@@ -34,11 +35,11 @@ class PublishedCache(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What fits: GiB of ``weights`` and of one chat's ``cache`` on a card, ``chats`` on all cards, and their speed.
+    """What fits: GiB of ``weights`` and of one chat's ``cache`` on a card, ``chats``, and their speed.
 
-    ``tokens_per_second`` is a bound, of all chats together, each at its full length; ``lines`` are
-    the four lines of arithmetic, and a fifth if fields of the configuration may matter and were not
-    read.
+    ``chats`` fit on all cards. ``tokens_per_second`` is a bound, of all chats together, each at its
+    full length, with one new token for each at a time (no speculative decoding); ``lines`` are
+    the four lines of arithmetic.
     """
 
     weights: float
@@ -109,17 +110,27 @@ def operations(part: Part, n: int) -> float:
     return 2 * part["heads"] * (1 + twice) * moved(part, n)
 
 
-@own_names("name cards=8, or n=1024 for tokens")
 def serve(
-    model: Model | str, gpu: str | Gpu = "H100", *, cards: int = 1, split: str = "tensor", n: int = 2**17,
-    weight_bits: int = 16, cache_bits: int = 16, share: float = 0.92, billions: float | None = None,
-) -> Served:  # fmt: skip
+    model: Model | str,
+    gpu: str | Gpu = "H100",
+    *,
+    cards: int = 1,
+    split: str = "tensor",
+    n: int = 2**17,
+    weight_bits: float = 16,
+    cache_bits: int = 16,
+    share: float = 0.92,
+    other: float = 0.0,
+    billions: float | None = None,
+) -> Served:
     """Count the chats of ``n`` tokens that fit on ``cards`` cards beside the weights, and bound their speed.
 
     ``model`` is a name in `published_caches`, or what `read_config` returns, with its number of
     weights in ``billions``. The server uses the ``share`` of a card's memory (its datasheet's
-    gigabytes, of 10⁹ bytes), and needs none of it for intermediate results. Weights with 8 or 4
-    bits also have scales (8.5 and 4.5 bits in all).
+    gigabytes, of 10⁹ bytes), for weights, caches, and ``other`` GiB a card of intermediate results,
+    graphs, and buffers, which a server's log names. A weight takes 16 bits, 8 (FP8 blocks), 4.5
+    (NVFP4, Q4_0), or 4.25 (MXFP4), its scale included; a number of the cache 16, 8, or 4, without
+    scales; one of a state always 16.
 
     With ``split="tensor"`` all cards work on every chat: weights, groups, and the heads of states
     are split, at least one group to a card; latents and index keys are copied. With ``"data"`` each
@@ -127,9 +138,9 @@ def serve(
     the weights like tensor, and each chat's tokens over the cards. Each new token reads all weights
     that some chat uses (routers choose evenly, and chats independently), and what it attends to.
     The bound is the larger of two times (`~lowrank_tutor.roofline`): bytes a card must read, and
-    operations it must do. Traffic between cards costs nothing here. One chat alone is bound by the
-    time to read the weights and its cache: with a ``share`` that leaves room for one chat, the
-    speed is that chat's.
+    operations it must do, at its peak for numbers of so many bits. Traffic between cards costs
+    nothing here. One chat alone is bound by the time to read the weights and its cache: with a
+    ``share`` that leaves room for one chat, the speed is that chat's.
 
     >>> served = serve("DeepSeek-V3", "H200", cards=8, weight_bits=8)
     >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", cards=8).cache
@@ -146,65 +157,84 @@ def serve(
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
-    for name, value, allowed in (
-        ("weight_bits", weight_bits, WEIGHT_BITS),
-        ("cache_bits", cache_bits, CACHE_BITS),
-    ):
-        if check_integer(value, name, 4) not in allowed:
-            raise ValueError(f"{name} must be 16, 8 or 4, got {value}")
+    other = check_real(other, "other", "0 GiB or more", 0)
+    weight_bits = check_real(weight_bits, "weight_bits", "16, 8, 4.5, or 4.25", 4)
+    if weight_bits not in WEIGHT_BITS:
+        raise ValueError(f"weight_bits must be 16, 8, 4.5, or 4.25, got {weight_bits}")
+    if check_integer(cache_bits, "cache_bits", 4) not in CACHE_BITS:
+        raise ValueError(f"cache_bits must be 16, 8, or 4, got {cache_bits}")
     total = model.billions if billions is None else billions
     if total is None:
         raise ValueError(
             "billions must be given, for a configuration does not count the weights, got None"
         )
-    total = check_real(
-        total,
-        "billions",
-        f"{model.experts:.2f} (its experts) or more",
-        model.experts,
-        MOST_BILLIONS,
-    )
-    return _count(model, card, cards, split, n, WEIGHT_BITS[weight_bits], cache_bits, share, total)
+    rule = f"{model.experts:.2f} (its experts) or more"
+    total = check_real(total, "billions", rule, model.experts, MOST_BILLIONS)
+    return _count(model, card, cards, split, n, weight_bits, cache_bits, share, other, total)
 
 
-def _count(model: Model, card: Gpu, cards: int, split: str, n: int, weight_bits: float, cache_bits: int,
-           share: float, total: float) -> Served:  # fmt: skip
+def _peak(card: Gpu, bits: float) -> float:
+    """Return the operations a second of a card with numbers of so many bits, or of the next format it has."""
+    if bits > 8 or not card.fp8:
+        return card.flops
+    return card.fp4 if bits < 8 and card.fp4 else card.fp8
+
+
+def _count(
+    model: Model,
+    card: Gpu,
+    cards: int,
+    split: str,
+    n: int,
+    weight_bits: float,
+    cache_bits: int,
+    share: float,
+    other: float,
+    total: float,
+) -> Served:
     """Do the arithmetic, in bytes and in billions of weights; figures/card.js takes the same steps."""
-    others = total - model.experts
-    on_card = model.experts / cards + (others if split == "data" else others / cards)
+    shared = total - model.experts
+    on_card = model.experts / cards + (shared if split == "data" else shared / cards)
     weights = on_card * 1e9 * weight_bits / 8
-    kept = sum(stored(part, n, cards, split) for part in model.parts)
-    cache = kept * cache_bits / 8
-    room = share * card.memory - weights
+    bits = [16 if "state" in part else cache_bits for part in model.parts]
+    kept = [stored(part, n, cards, split) for part in model.parts]
+    cache = sum(map(operator.mul, kept, bits)) / 8
+    room = share * card.memory - weights - other * GIB
     fit = max(0, math.floor(room / cache))
     chats = fit * (cards if split == "data" else 1)
     if chats:
         used = 1 - (1 - model.used) ** chats  # the share of the experts that some chat needs
         weight_bytes = (on_card - model.experts / cards * (1 - used)) * 1e9 * weight_bits / 8
-        cache_bytes = (
-            fit * sum(moved(part, n, cards, split) for part in model.parts) * cache_bits / 8
+        read = [moved(part, n, cards, split) for part in model.parts]
+        cache_bytes = fit * sum(map(operator.mul, read, bits)) / 8
+        multiplied = 2e9 * (shared + model.experts * model.used)
+        attended = [operations(part, n) for part in model.parts]
+        work = chats * (multiplied + sum(attended)) / cards
+        times = [multiplied / _peak(card, weight_bits)]
+        times += [each / _peak(card, of) for each, of in zip(attended, bits, strict=True)]
+        moving, computing = (
+            (weight_bytes + cache_bytes) / card.bandwidth,
+            chats * sum(times) / cards,
         )
-        work = chats * (
-            2e9 * (others + model.experts * model.used)
-            + sum(operations(part, n) for part in model.parts)
-        )
-        moving, computing = (weight_bytes + cache_bytes) / card.bandwidth, work / cards / card.flops
         seconds = max(moving, computing)
         why = (
             f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of caches"
             f" at {card.bandwidth / 1e9:,.0f} GB/s"
             if moving >= computing
-            else f"does {work / cards / 1e12:,.2f} trillion operations at {card.flops / 1e12:,.0f} trillion a second"
+            else f"does {work / 1e12:,.2f} trillion operations in {1e3 * computing:,.2f} ms"
         )
-        speed = f"speed: for one token of each chat a card {why}: at most {chats / seconds:,.0f} tokens a second in all"
+        speed = (
+            f"speed: for one token of each chat a card {why}: without speculative decoding at most"
+            f" {chats / seconds:,.0f} tokens a second in all"
+        )
     else:
         seconds, speed = math.inf, "speed: none, for no chat fits"
     lines = (
         f"weights: {on_card:,.2f} of {total:,.2f} billion a card, {weight_bits:g} bits each: {weights / GIB:,.2f} GiB",
-        f"cache: {kept:,} numbers a card and chat, {cache_bits} bits each: {cache / GIB:,.2f} GiB",
-        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights, leave {room / GIB:,.2f} GiB:"
-        f" {fit:,} on a card, {chats:,} in all",
+        f"cache: {sum(kept):,} numbers a card and chat, {cache_bits} bits each"
+        f"{' (states 16)' if cache_bits < max(bits) else ''}: {cache / GIB:,.2f} GiB",
+        f"chats: {share:g} of {card.memory / GIB:,.2f} GiB, less the weights and {other:g} GiB of other"
+        f" memory, leave {room / GIB:,.2f} GiB: {fit:,} on a card, {chats:,} in all",
         speed,
-        *[f"not read, though they may matter: {', '.join(model.unknown)}"] * bool(model.unknown),
     )
     return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)

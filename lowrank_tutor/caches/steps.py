@@ -2,13 +2,12 @@
 
 import torch
 
-from lowrank_tutor._checks import check_size, own_names
+from lowrank_tutor._checks import check_size
 from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
 
 MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
 
-@own_names(rank="torch.randn(n, rank) is a first q")
 def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Approximate a gradient by rank r from a guess: $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$.
 
@@ -40,7 +39,6 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return p.to(m.dtype), (matrix.mT @ p).to(m.dtype)
 
 
-@own_names()
 def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     r"""Push all singular values of matrices ``x`` (..., m, n) toward 1 by matrix products: Muon's step.
 

@@ -71,7 +71,7 @@ const album = ({ place, data, move }) => {
   const wide = SIDE * STEP - GAP; // pixels of the canvas, which is shown larger
   const left = controls.titled(panels, READ),
     layer = controls.box(left, "frames");
-  const canvas = controls.element("canvas", {
+  const canvas = element("canvas", {
     width: wide,
     height: wide,
     role: "img",

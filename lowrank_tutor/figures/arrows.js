@@ -36,7 +36,7 @@ const arrows = ({ place, data, move }) => {
       y: [0, reach],
     });
   const side = controls.box(panels);
-  const matrix = side.appendChild(controls.element("p", { class: "matrix" }));
+  const matrix = side.appendChild(element("p", { class: "matrix" }));
 
   // What can be taken hold of
   const grid = (value) => Math.round(value * 10) / 10; // so that two columns can lie on one line
@@ -96,7 +96,7 @@ const arrows = ({ place, data, move }) => {
     const seen = controls.toggle(side, { label: "show the eigenvectors too", input: show });
     clear = () => seen.show((eigen = false));
   }
-  const note = side.appendChild(controls.element("p"));
+  const note = side.appendChild(element("p"));
 
   // What is drawn
   const across = (panel, name, direction, length, look) =>
@@ -235,10 +235,10 @@ const arrows = ({ place, data, move }) => {
     });
     if (!ellipse) drawHalves(reached);
     const entry = (value, j) =>
-      controls.element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));
+      element("b", { class: ["teal", "violet"][j] }, format(value, ".3g"));
     matrix.replaceChildren(
       "A = ",
-      controls.element("span", {}, ...state.a.flatMap((row) => row.map(entry))),
+      element("span", {}, ...state.a.flatMap((row) => row.map(entry))),
     );
     if (ellipse) {
       drawTurn(reached);

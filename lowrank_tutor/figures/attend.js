@@ -39,7 +39,7 @@ const attend = ({ place, data, move, morph }) => {
 
   // What few ask for
   const more = place.appendChild(
-    controls.element("details", { class: "more" }, controls.element("summary", {}, "More")),
+    element("details", { class: "more" }, element("summary", {}, "More")),
   );
   const sharpness = controls.range(more, {
     label: "sharpness",

@@ -1,7 +1,6 @@
 // The least memory with which a trained model still answers 95%. Python's budget.py has data and words.
 const budget = ({ figure, place, data, move }) => {
-  const { settings, goal, long, jobs } = data,
-    { element } = controls;
+  const { settings, goal, long, jobs } = data;
   const model = storytellerModel(storyteller_weights),
     WIDTH = 16;
   const LABELS = {
@@ -180,11 +179,7 @@ const budget = ({ figure, place, data, move }) => {
       last = found || last;
       asked++;
       figure.instrument.recall ||= (kept) => {
-        const fits =
-          kept &&
-          typeof kept.bytes === "number" &&
-          typeof kept.answered === "number" &&
-          typeof kept.state === "object";
+        const fits = kept?.bytes >= 0 && kept.answered <= 1 && kept.state;
         if (fits && (!best || kept.bytes < best.bytes)) best = kept;
         showBest();
       };

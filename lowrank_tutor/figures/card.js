@@ -1,204 +1,23 @@
 // What fits on graphics cards: weights, then chats, then what is left. Its sentences are in card.py; the arithmetic is
-// that of caches/configs.py and caches/serving.py, step by step and under the same names.
+// that of caches/serving.py, step by step and under the same names, and parts/configs.js reads configurations.
 const card = ({ place, data, move, tell }) => {
-  const { models, gpus, cards: most, step, tokens, kinds, matters, harmless } = data,
+  const { models, gpus, cards: most, step, tokens, types } = data,
     GIB = 2 ** 30;
-  const WEIGHT_BITS = { 16: 16, 8: 8.5, 4: 4.5 },
+  const WEIGHT_BITS = {
+      16: "16 bits",
+      8: "8 bits (FP8)",
+      4.5: "4.5 bits (NVFP4, Q4_0)",
+      4.25: "4.25 bits (MXFP4)",
+    },
+    CACHE_BITS = { 16: "16 bits", 8: "8 bits", 4: "4 bits" },
     SPLITS = { tensor: "tensor", data: "data", tokens: "by tokens" };
   const PASTED = "pasted",
+    OWN = "own",
     LIMIT = 100_000; // characters of a configuration
   const sum = (list) => list.reduce((all, one) => all + one, 0);
   const two = (value) =>
     value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   const none = (value) => format(value, ",");
-  const lacks = (words) => {
-    throw new Error(words);
-  };
-  const isDict = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-
-  /** What each layer keeps, the weights in experts, and names of fields that were not understood. */
-  const readConfig = (config) => {
-    if (!isDict(config)) check.fail("config", "a dict of names and values", config);
-    const fields = { ...config },
-      asked = new Set([
-        "use_sliding_window",
-        "use_cache",
-        "text_config",
-        "sparse_attention_config",
-        "linear_attn_config",
-        "hybrid_override_pattern",
-        "model_type",
-      ]);
-    ["text_config", "llm_config", "sparse_attention_config"].forEach(
-      (name) => isDict(fields[name]) && Object.assign(fields, fields[name]),
-    );
-    const linear = fields.linear_attn_config;
-    if (isDict(linear))
-      Object.assign(fields, {
-        linear_num_heads: linear.num_heads,
-        linear_head_dim: linear.head_dim,
-        full_attn_layers: linear.full_attn_layers,
-      });
-    if (fields.multi_query === true && fields.new_decoder_architecture !== true)
-      fields.num_key_value_heads = 1;
-    const first = (names) => {
-      names.forEach((name) => asked.add(name));
-      return names.find(
-        (name) =>
-          Object.hasOwn(fields, name) && fields[name] !== null && fields[name] !== undefined,
-      );
-    };
-    const of = (names, { least = 1, most = 2 ** 24, needed = true } = {}) => {
-      const found = first(names.split(" "));
-      if (!found)
-        return needed ? lacks("config must have " + names.split(" ")[0] + ", got none") : 0;
-      if (!Number.isInteger(fields[found])) check.fail(found, "a whole number", fields[found]);
-      return fields[found] >= least && fields[found] <= most
-        ? fields[found]
-        : check.fail(found, "between " + least + " and " + most, fields[found]);
-    };
-    const maybe = (names, rule) => of(names, { ...rule, needed: false });
-    const rows = (names) => {
-      const found = first(names.split(" "));
-      return !found
-        ? []
-        : Array.isArray(fields[found])
-          ? fields[found]
-          : check.fail(found, "a list", fields[found]);
-    };
-    const layers = kindsOf(fields, of, maybe, rows),
-      parts = new Map();
-    const modes = rows("indexer_types"),
-      sources = rows("kv_source_layers");
-    layers.forEach((kind, i) =>
-      partsOf(kind, of, maybe, !modes.length || modes[i] === "full").forEach((part) => {
-        if (sources.length && sources[i] !== i && !part.index) return;
-        const key = JSON.stringify(part);
-        parts.set(key, { ...part, layers: (parts.get(key)?.layers || 0) + 1 });
-      }),
-    );
-    if (!parts.size) lacks("config must have layers that keep something, got none");
-    const [experts, used] = expertsOf(of, maybe, rows, layers);
-    const unknown = Object.keys(fields)
-      .filter(
-        (name) =>
-          !asked.has(name) &&
-          RegExp(matters).test(name) &&
-          !RegExp(harmless).test(name) &&
-          ![null, false, 0].includes(fields[name]),
-      )
-      .sort();
-    const kept = [...asked, ...unknown].filter(
-      (name) => Object.hasOwn(fields, name) && !isDict(fields[name]),
-    );
-    const short = JSON.stringify(Object.fromEntries(kept.map((name) => [name, fields[name]])));
-    return { parts: [...parts.values()], experts, used, unknown, short };
-  };
-  const kindsOf = (fields, of, maybe, rows) => {
-    const n = of("num_hidden_layers", { most: 10_000 }),
-      interval = maybe("full_attention_interval");
-    const chosen = maybe("index_topk"),
-      newest = maybe("sliding_window"),
-      full = rows("full_attn_layers");
-    const { every, indexed, state } = kinds,
-      all = (kind) => Array(n).fill(kind);
-    let found = rows("layer_types layers_block_type");
-    const letters = fields.hybrid_override_pattern;
-    const or = (make) => (found = found.length ? found : make());
-    or(() =>
-      typeof letters === "string" ? [...letters].map((one) => kinds.pattern[one] || one) : [],
-    );
-    or(() => rows("compress_ratios").map((ratio) => kinds.ratios[ratio] || "a ratio of " + ratio));
-    or(() => rows("sparse_attention_freq").map((sparse) => (sparse ? indexed[1] : every[0])));
-    if (full.length || interval)
-      or(() =>
-        all().map((_, i) =>
-          (full.length ? full.includes(i + 1) : (i + 1) % interval === 0) ? every[0] : state[0],
-        ),
-      );
-    if (newest && fields.use_sliding_window !== false)
-      or(() =>
-        fields.model_type === "mistral"
-          ? all("sliding_attention")
-          : lacks("layer_types must say which layers have the sliding_window, got none"),
-      );
-    or(() => all(chosen ? indexed[0] : every[0]));
-    if (found.length < n) lacks("layer_types must name " + n + " layers, got " + found.length);
-    const known = [
-      every,
-      indexed,
-      Object.keys(kinds.newest),
-      kinds.compressed,
-      state,
-      kinds.nothing,
-    ].flat();
-    found.forEach(
-      (kind) =>
-        known.includes(kind) || check.fail("layer_types", "kinds that are counted here", kind),
-    );
-    return found.slice(0, n - maybe("num_kv_shared_layers", { least: 0, most: n }));
-  };
-  const partsOf = (kind, of, maybe, withIndex) => {
-    const { indexed, newest, compressed, state, nothing } = kinds;
-    if (nothing.includes(kind)) return [];
-    if (state.includes(kind)) return [stateOf(of, maybe)];
-    const heads = of("num_attention_heads");
-    if (compressed.includes(kind) || (newest[kind] && maybe("o_lora_rank"))) {
-      const vector = { latent: of("head_dim"), rotary: 0, heads },
-        kept = [{ ...vector, window: of("sliding_window") }];
-      if (kind === compressed[0])
-        kept.push(
-          { ...vector, every: 4, chosen: of("index_topk") },
-          { index: of("index_head_dim"), heads: of("index_n_heads"), every: 4 },
-        );
-      else if (kind === compressed[1]) kept.push({ ...vector, every: 128 });
-      return kept;
-    }
-    const kept = keptOf(kind, of, maybe, heads);
-    if (newest[kind]) return [{ ...kept, window: of(newest[kind] + " sliding_window_size") }];
-    if (!indexed.includes(kind)) return [kept];
-    const blocks = maybe("index_topk_blocks sparse_topk_blocks");
-    kept.chosen = blocks
-      ? blocks * of("index_block_size sparse_block_size")
-      : of("index_topk indexer_budget");
-    const index = {
-      index: of("index_head_dim indexer_head_dim sparse_index_dim"),
-      heads: of("index_n_heads indexer_n_heads sparse_num_index_heads"),
-    };
-    const every = maybe("index_kpool indexer_compress_ratio");
-    return withIndex ? [kept, every ? { ...index, every } : index] : [kept];
-  };
-  const keptOf = (kind, of, maybe, heads) => {
-    const latent = maybe("kv_lora_rank"),
-      near = kinds.newest[kind];
-    if (latent) return { latent, rotary: of("qk_rope_head_dim", { least: 0 }), heads };
-    const groups = of(
-      (near ? "swa_num_key_value_heads" : "num_global_key_value_heads") +
-        " " +
-        kinds.groups.join(" ") +
-        " num_attention_heads",
-    );
-    const width =
-      maybe((near ? "swa_head_dim" : "global_head_dim") + " head_dim kv_channels") ||
-      Math.floor(of("hidden_size", { least: heads }) / heads);
-    const value = maybe((near ? "swa_v_head_dim " : "") + "v_head_dim");
-    return { groups, width, heads, ...(value && value !== width ? { value } : {}) };
-  };
-  const stateOf = (of, maybe) => {
-    const names = kinds.states.find(([first]) => maybe(first)) || kinds.states.at(-1);
-    return { state: names.reduce((size, name) => size * of(name), 1), heads: of(names[0]) };
-  };
-  const expertsOf = (of, maybe, rows, layers) => {
-    const count = maybe("n_routed_experts num_local_experts num_experts");
-    if (!count || layers.includes("moe")) return [0, 1];
-    const used = of("num_experts_per_tok num_experts_per_token", { most: count }),
-      n = of("num_hidden_layers");
-    const said = rows("mlp_layer_types"),
-      dense = maybe("first_k_dense_replace", { least: 0, most: n });
-    const having = said.length ? said.filter((kind) => kind !== "dense").length : n - dense;
-    const size = of("hidden_size") * of("moe_intermediate_size intermediate_size");
-    return [(having * count * 3 * size) / 1e9, used / count];
-  };
 
   const stored = (part, n, count, split) => {
     if (part.state)
@@ -228,35 +47,38 @@ const card = ({ place, data, move, tell }) => {
       2 * part.heads * (1 + (part.latent ? part.latent / (part.latent + part.rotary) : 0)) * all
     );
   };
-  const serve = (
-    { parts, experts, used },
-    total,
-    { gpu, cards, split, n, weight_bits, cache_bits, share: percent },
-  ) => {
-    const [memory, bandwidth, flops] = gpus[gpu],
-      bits = WEIGHT_BITS[weight_bits],
-      share = percent / 100;
-    const others = total - experts,
-      onCard = experts / cards + (split === "data" ? others : others / cards);
-    const weights = (onCard * 1e9 * bits) / 8,
-      kept = sum(parts.map((part) => stored(part, n, cards, split)));
-    const cache = (kept * cache_bits) / 8,
-      room = share * memory - weights;
+  const gpuOf = ({ gpu, own }) =>
+    gpu === OWN
+      ? { memory: 1e9 * own[0], bandwidth: 1e9 * own[1], flops: 1e12 * own[2], fp8: 0, fp4: 0 }
+      : gpus[gpu];
+  const peak = ({ flops, fp8, fp4 }, bits) =>
+    bits > 8 || !fp8 ? flops : bits < 8 && fp4 ? fp4 : fp8;
+  const serve = ({ parts, experts, used }, total, state) => {
+    const { cards, split, n, weight_bits: weightBits, cache_bits: cacheBits, other } = state;
+    const gpu = gpuOf(state),
+      share = state.share / 100;
+    const shared = total - experts,
+      onCard = experts / cards + (split === "data" ? shared : shared / cards);
+    const weights = (onCard * 1e9 * weightBits) / 8;
+    const bits = parts.map((part) => (part.state ? 16 : cacheBits));
+    const bytes = (numbers) => sum(numbers.map((count, i) => count * bits[i])) / 8;
+    const kept = parts.map((part) => stored(part, n, cards, split)),
+      cache = bytes(kept);
+    const room = share * gpu.memory - weights - other * GIB;
     const fit = Math.max(0, Math.floor(room / cache)),
       chats = fit * (split === "data" ? cards : 1);
     let speed = "speed: none, for no chat fits",
       seconds = Infinity;
     if (chats) {
       const needed = 1 - (1 - used) ** chats;
-      const weightBytes = ((onCard - (experts / cards) * (1 - needed)) * 1e9 * bits) / 8;
-      const cacheBytes =
-        (fit * sum(parts.map((part) => moved(part, n, cards, split))) * cache_bits) / 8;
-      const work =
-        (chats *
-          (2e9 * (others + experts * used) + sum(parts.map((part) => operations(part, n))))) /
-        cards;
-      const moving = (weightBytes + cacheBytes) / bandwidth,
-        computing = work / flops;
+      const weightBytes = ((onCard - (experts / cards) * (1 - needed)) * 1e9 * weightBits) / 8;
+      const cacheBytes = fit * bytes(parts.map((part) => moved(part, n, cards, split)));
+      const multiplied = 2e9 * (shared + experts * used),
+        attended = parts.map((part) => operations(part, n));
+      const work = (chats * (multiplied + sum(attended))) / cards;
+      const times = attended.map((each, i) => each / peak(gpu, bits[i]));
+      const moving = (weightBytes + cacheBytes) / gpu.bandwidth,
+        computing = (chats * (multiplied / peak(gpu, weightBits) + sum(times))) / cards;
       seconds = Math.max(moving, computing);
       const why =
         moving >= computing
@@ -265,27 +87,24 @@ const card = ({ place, data, move, tell }) => {
             " GiB of weights and " +
             two(cacheBytes / GIB) +
             " GiB of caches at " +
-            none(Math.round(bandwidth / 1e9)) +
+            none(Math.round(gpu.bandwidth / 1e9)) +
             " GB/s"
-          : "does " +
-            two(work / 1e12) +
-            " trillion operations at " +
-            none(Math.round(flops / 1e12)) +
-            " trillion a second";
+          : "does " + two(work / 1e12) + " trillion operations in " + two(1e3 * computing) + " ms";
       speed =
         "speed: for one token of each chat a card " +
         why +
-        ": at most " +
+        ": without speculative decoding at most " +
         none(Math.round(chats / seconds)) +
         " tokens a second in all";
     }
+    const states = cacheBits < Math.max(...bits) ? " (states 16)" : "";
     return {
       weights: weights / GIB,
       cache: cache / GIB,
       chats,
       speed: chats / seconds,
       fit,
-      memory: memory / GIB,
+      memory: gpu.memory / GIB,
       share,
       lines: [
         "weights: " +
@@ -293,22 +112,26 @@ const card = ({ place, data, move, tell }) => {
           " of " +
           two(total) +
           " billion a card, " +
-          bits +
+          weightBits +
           " bits each: " +
           two(weights / GIB) +
           " GiB",
         "cache: " +
-          none(kept) +
+          none(sum(kept)) +
           " numbers a card and chat, " +
-          cache_bits +
-          " bits each: " +
+          cacheBits +
+          " bits each" +
+          states +
+          ": " +
           two(cache / GIB) +
           " GiB",
         "chats: " +
           share +
           " of " +
-          two(memory / GIB) +
-          " GiB, less the weights, leave " +
+          two(gpu.memory / GIB) +
+          " GiB, less the weights and " +
+          other +
+          " GiB of other memory, leave " +
           two(room / GIB) +
           " GiB: " +
           none(fit) +
@@ -331,6 +154,7 @@ const card = ({ place, data, move, tell }) => {
   const rect = (look) => stage.make("rect", { y: TOP, height: HIGH, class: look }, svg);
   const drawn = {
     weights: rect("gray area solid"),
+    other: rect("gray area"),
     slices: Array.from({ length: SLICES }, () => rect("teal area solid")),
     over: rect("orange area solid"),
     edge: rect("line ink"),
@@ -358,15 +182,24 @@ const card = ({ place, data, move, tell }) => {
     parent.append(name);
     return { show: (value) => (box.value = value) };
   };
-  const named = (list, more = {}) => ({
-    ...Object.fromEntries(list.map((name) => [name, name])),
-    ...more,
-  });
-  const bits = (more) => ({
-    16: "16 bits",
-    8: "8 bits" + (more ? " (8.5)" : ""),
-    4: "4 bits" + (more ? " (4.5)" : ""),
-  });
+  const named = (list, more) => ({ ...Object.fromEntries(list.map((one) => [one, one])), ...more });
+  const ask = (parent, words) => {
+    const input = controls.element("input", { inputmode: "decimal", autocomplete: "off" });
+    parent.append(controls.element("label", { class: "typed" }, words, input));
+    return { input, number: () => Number(input.value.trim() || "none") };
+  };
+  const fold = (words) => {
+    const summary = controls.element("summary", {}, words);
+    return place.appendChild(controls.element("details", { class: "more" }, summary));
+  };
+  const line = (parent) => parent.appendChild(controls.element("div", { class: "control" }));
+  const trying = (make) => () => {
+    try {
+      move(make());
+    } catch (error) {
+      tell(error.message);
+    }
+  };
   const top = controls.box(place, "selects"),
     shown = {
       model: select(
@@ -381,18 +214,24 @@ const card = ({ place, data, move, tell }) => {
       gpu: select(
         top,
         "card",
-        Object.fromEntries(
-          Object.entries(gpus).map(([name, [memory]]) => [
-            name,
-            name + ", " + memory / 1e9 + " GB",
-          ]),
-        ),
-        (gpu) => move({ gpu }),
+        {
+          ...Object.fromEntries(
+            Object.entries(gpus).map(([name, { memory }]) => [
+              name,
+              name + ", " + memory / 1e9 + " GB",
+            ]),
+          ),
+          [OWN]: "a card of your own",
+        },
+        (gpu) => {
+          move({ gpu });
+          ours.open ||= gpu === OWN;
+        },
       ),
-      weight_bits: select(top, "weights", bits(true), (text) =>
+      weight_bits: select(top, "weights", WEIGHT_BITS, (text) =>
         move({ weight_bits: Number(text) }),
       ),
-      cache_bits: select(top, "cache", bits(false), (text) => move({ cache_bits: Number(text) })),
+      cache_bits: select(top, "cache", CACHE_BITS, (text) => move({ cache_bits: Number(text) })),
     };
   const split = controls.choice(place, {
     label: "parallel",
@@ -412,96 +251,103 @@ const card = ({ place, data, move, tell }) => {
     cards: range("cards", 1, most, 1, "cards"),
     n: range("tokens a chat", step, tokens, step, "n"),
     share: range("share of a card", 50, 100, 1, "share"),
+    other: range("other memory, GiB a card", 0, 40, 0.5, "other"),
   };
-  const paste = controls.element(
-    "details",
-    { class: "more" },
-    controls.element("summary", {}, "Paste a config.json"),
-  );
-  place.append(paste);
+  const paste = fold("Paste a config.json, or enter layers yourself");
   const area = controls.element("textarea", {
     rows: 6,
     spellcheck: "false",
     "aria-label": "config.json of a model",
   });
-  const size = controls.element("input", {
-    type: "text",
-    inputmode: "decimal",
-    autocomplete: "off",
+  paste.append(area);
+  const bottom = line(paste),
+    size = ask(bottom, "weights, in billions");
+  const use = (config) => ({
+    model: PASTED,
+    pasted: readConfig(config, types).short,
+    billions: size.number(),
   });
-  const bottom = controls.element(
-    "div",
-    { class: "control" },
-    controls.element("label", { class: "typed" }, "weights, in billions", size),
-  );
-  paste.append(area, bottom);
-  controls.button(bottom, "Read it", () => {
+  const parse = (text) => {
+    if (text.length > LIMIT)
+      check.fail("config", "at most " + none(LIMIT) + " characters", text.length);
     try {
-      if (area.value.length > LIMIT)
-        check.fail("config", "at most " + none(LIMIT) + " characters", area.value.length);
-      const config = (() => {
-        try {
-          return JSON.parse(area.value);
-        } catch (_) {
-          return check.fail("config", "JSON, as in a file config.json", area.value.slice(0, 40));
-        }
-      })();
-      move({
-        model: PASTED,
-        pasted: readConfig(config).short,
-        billions: Number(size.value.trim() || "none"),
-      });
-    } catch (error) {
-      tell(error.message);
+      return JSON.parse(text);
+    } catch (_) {
+      return check.fail("config", "JSON, as in a file config.json", text.slice(0, 40));
     }
-  });
+  };
+  controls.button(
+    bottom,
+    "Read it",
+    trying(() => use(parse(area.value))),
+  );
+  const hand = line(paste),
+    asked = ["layers", "groups", "width"].map((name) => [name, ask(hand, name)]);
+  controls.button(
+    hand,
+    "Enter them",
+    trying(() => {
+      const numbers = asked.map(([name, field]) => [name, field.number()]);
+      return use({ model_type: "by hand", ...Object.fromEntries(numbers) });
+    }),
+  );
+  const ours = fold("A card of your own"),
+    about = line(ours),
+    own = ["memory, GB", "GB a second", "trillion ops a second"].map((words) => ask(about, words));
+  controls.button(
+    about,
+    "Use this card",
+    trying(() => ({ gpu: OWN, own: own.map((field) => field.number()) })),
+  );
 
   let state = null,
-    served = null,
-    unknown = [];
-  const meant = ({ model, pasted, billions }) => {
-    if (model !== PASTED) return { ...models[model], unknown: [] };
-    return { ...readConfig(JSON.parse(pasted)), billions };
-  };
+    served = null;
+  const meant = ({ model, pasted, billions }) =>
+    model === PASTED ? { ...readConfig(JSON.parse(pasted), types), billions } : models[model];
   return {
-    clean: ({ model, pasted, billions, gpu, cards, split, n, weight_bits, cache_bits, share }) => {
+    clean: (wished) => {
+      const { model, pasted, billions, gpu, own, cards, split, n, share, other } = wished;
       check.one("model", model, [...Object.keys(models), PASTED]);
       if (typeof pasted !== "string" || pasted.length > LIMIT)
         check.fail("pasted", "a text", typeof pasted);
-      if (model === PASTED && !pasted) check.fail("pasted", "a config.json", pasted);
-      const own = meant({ model, pasted, billions });
-      if (model === PASTED) check.number("billions", billions, Math.max(own.experts, 0.001), 1e5);
+      if (model === PASTED) {
+        if (!pasted) check.fail("pasted", "a config.json", pasted);
+        check.number("billions", billions, Math.max(meant(wished).experts, 0.001), 1e5);
+      }
       if (check.whole("n", n, step, tokens) % step)
         check.fail("n", "a multiple of " + none(step), n);
       return {
         model,
         pasted,
         billions,
-        gpu: check.one("gpu", gpu, Object.keys(gpus)),
+        gpu: check.one("gpu", gpu, [...Object.keys(gpus), OWN]),
+        own: check.list("own", own, 3, 0.001, 1e6),
         cards: check.whole("cards", cards, 1, most),
         split: check.one("split", split, Object.keys(SPLITS)),
         n,
-        weight_bits: check.one("weight_bits", weight_bits, [16, 8, 4]),
-        cache_bits: check.one("cache_bits", cache_bits, [16, 8, 4]),
+        weight_bits: check.one("weight_bits", wished.weight_bits, [16, 8, 4.5, 4.25]),
+        cache_bits: check.one("cache_bits", wished.cache_bits, [16, 8, 4]),
         share: check.whole("share", share, 50, 100),
+        other: check.number("other", other, 0, 40),
       };
     },
     draw: (wished) => {
       const model = meant((state = wished));
       served = serve(model, model.billions, state);
-      unknown = model.unknown;
       const { weights, cache, fit, memory, share } = served,
         room = share * memory;
       const scale = (WIDE - 4) / Math.max(memory, weights),
-        at = (gib) => 2 + gib * scale;
+        at = (gib) => 2 + gib * scale,
+        first = weights + state.other;
       title.textContent = "Memory of " + (state.cards > 1 ? "each card" : "the card") + ", in GiB";
       span(drawn.weights, at(0), at(Math.min(weights, room)));
+      span(drawn.other, at(weights), at(Math.min(first, room)), first > weights);
       span(drawn.over, at(room), at(weights), weights > room);
       drawn.slices.forEach((slice, i) => {
         // the last one stands for all further chats
         const last = i === SLICES - 1 ? fit : i + 1,
-          from = at(weights + i * cache),
-          to = at(weights + last * cache);
+          from = at(first + i * cache),
+          to = at(first + last * cache);
         span(slice, from, to - (to - from > 3 ? 1 : 0), i < fit);
       });
       span(drawn.edge, at(0), at(memory));
@@ -522,6 +368,7 @@ const card = ({ place, data, move, tell }) => {
       served.lines.forEach((line, i) => stage.say(spoken[i], line));
       Object.entries(shown).forEach(([name, box]) => box.show(String(state[name])));
       split.show(state.split);
+      own.forEach((field, i) => (field.input.value ||= state.own[i]));
       Object.entries(ranges).forEach(([name, slider]) =>
         slider.show(state[name], none(state[name]) + (name === "share" ? "%" : "")),
       );
@@ -532,16 +379,14 @@ const card = ({ place, data, move, tell }) => {
       chats: served.chats,
       speed: Math.round(served.speed),
     }),
-    table: () => ({ lines: served.lines, unknown, parts: meant(state).parts }),
+    table: () => ({ lines: served.lines, parts: meant(state).parts }),
     values: () => ({
       name: state.model === PASTED ? "The pasted model" : state.model,
-      unknown: unknown.join(", "),
       plural: state.cards > 1 ? "s" : "",
       each: Math.floor(served.speed / Math.max(1, served.chats)),
     }),
     remarks: () => [
       served.weights > served.share * served.memory ? "heavy" : served.chats ? "fits" : "full",
-      ...(unknown.length ? ["unknown"] : []),
     ],
   };
 };

@@ -5,7 +5,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from lowrank_tutor._gpus import GPUS
-from lowrank_tutor.caches import configs, published_caches, serve, serving
+from lowrank_tutor.caches import published_caches, serve, serving
+from lowrank_tutor.caches.configs import TYPES
 from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Instrument
@@ -19,19 +20,20 @@ REMARKS = {
     "fits": "Chats of {n:,} tokens that fit: {chats:,}, at most {each:,} tokens a second for each.",
     "full": "No chat of {n:,} tokens fits.",
     "heavy": "The weights alone are too large.",
-    "unknown": "Fields that may matter, and are not counted: {unknown}.",
 }
 
 
 def card(
     model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor", n: int = 2**17,
-    weight_bits: int = 16, cache_bits: int = 16,
+    weight_bits: float = 16, cache_bits: int = 16,
 ) -> Instrument:  # fmt: skip
     """Fill a graphics card with weights and chats, as `lowrank_tutor.caches.serve` counts them.
 
     The reader chooses another model of `lowrank_tutor.caches.published_caches` or pastes a
-    ``config.json`` (state ``pasted``, with ``billions`` of weights), and changes every argument and
-    the ``share`` of a card that the server uses, in percent, 92 at first. ``cards`` is at most 16,
+    ``config.json`` (state ``pasted``, with ``billions`` of weights), enters a card (state ``own``:
+    GB of memory, GB a second, trillion operations a second), and changes every argument, the
+    ``share`` of a card that the server uses, in percent, 92 at first, and the GiB a card that
+    ``other`` memory takes, at most 40, 0 at first. ``cards`` is at most 16,
     ``n`` a multiple of 1,024 up to 2**20. The numbers are ``weights`` and ``cache``, GiB on a card,
     ``chats``, and ``speed``, tokens a second of all chats together.
 
@@ -43,9 +45,10 @@ def card(
     table = published_caches()
     state = {
         "model": one_of("model", model, table), "pasted": "", "billions": 8, "gpu": one_of("gpu", gpu, GPUS),
+        "own": [80, 2039, 312],
         "cards": whole("cards", cards, 1, CARDS), "split": one_of("split", split, serving.SPLITS),
         "n": whole("n", n, STEP, MOST), "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
-        "cache_bits": one_of("cache_bits", cache_bits, serving.CACHE_BITS), "share": 92,
+        "cache_bits": one_of("cache_bits", cache_bits, serving.CACHE_BITS), "share": 92, "other": 0,
     }  # fmt: skip
     if n % STEP:
         raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
@@ -58,6 +61,7 @@ def card(
     )
     return figure(
         name="card",
+        parts=("configs",),
         state=state,
         numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats, "speed": speed},
         say=SAY,
@@ -72,32 +76,12 @@ def card(
 
 
 def _data() -> dict[str, Any]:
-    """Return the tables that the script needs: models, cards, kinds of layers, and names of fields."""
-    names = (
-        "GROUPS",
-        "EVERY",
-        "INDEXED",
-        "NEWEST",
-        "COMPRESSED",
-        "STATE",
-        "STATES",
-        "NOTHING",
-        "RATIOS",
-        "PATTERN",
-    )
-    kinds = {name.lower(): getattr(configs, name) for name in names}
+    """Return the tables that the script needs: models, cards, and types of models."""
     models = {name: row.model._asdict() for name, row in published_caches().items()}
-    gpus = {name: (gpu.memory, gpu.bandwidth, gpu.flops) for name, gpu in GPUS.items()}
-    fields = {"matters": configs.MATTERS.pattern, "harmless": configs.HARMLESS.pattern}
-    return {
-        "models": models,
-        "gpus": gpus,
-        "kinds": kinds,
-        "cards": CARDS,
-        "step": STEP,
-        "tokens": MOST,
-        **fields,
-    }
+    peaks = ("memory", "bandwidth", "flops", "fp8", "fp4")
+    gpus = {name: {each: getattr(gpu, each) for each in peaks} for name, gpu in GPUS.items()}
+    limits = {"cards": CARDS, "step": STEP, "tokens": MOST}
+    return {"models": models, "gpus": gpus, "types": TYPES, **limits}
 
 
 def _draw(weights: float, cache: float, chats: int, memory: float, ax: Axes) -> None:

@@ -40,13 +40,11 @@ const dice = ({ place, data, move, tell }) => {
     seeds.forEach((seed, i) => remember([k, d, n], seed, answers[i]));
     move(k === state.k && d === state.d && n === state.n ? { seed: seeds[many - 1] } : {});
   });
-  const tally = controls.element("span", {}),
-    marks = controls.element("span", { class: "marks", "aria-hidden": "true" });
+  const tally = element("span", {}),
+    marks = element("span", { class: "marks", "aria-hidden": "true" });
   buttons.append(tally);
   place.append(marks); // a mark for each of the last throws: teal where all pairs were inside
-  const others = place.appendChild(
-    controls.element("details", {}, controls.element("summary", {}, "other points")),
-  );
+  const others = place.appendChild(element("details", {}, element("summary", {}, "other points")));
   const sliders = [
     first,
     slider(others, "d", sizes.d, "d, coordinates of each point"),
@@ -108,7 +106,7 @@ const dice = ({ place, data, move, tell }) => {
       ...Array.from({ length: many + 1 }, (_, i) => {
         const worst = seen().slice(-many - 1)[i],
           color = worst <= eps ? "background: var(--teal)" : "background: var(--orange)";
-        return controls.element("i", { style: worst === undefined ? "" : color });
+        return element("i", { style: worst === undefined ? "" : color });
       }),
     );
     dots.draw(eps);

@@ -2,8 +2,7 @@
 const storyteller = ({ figure, place, data, move }) => {
   const { words, cuts, kinds, vocabulary, counts, tales } = data;
   const number = Object.fromEntries(vocabulary.map((word, i) => [word, i]));
-  const model = storytellerModel(storyteller_weights),
-    { element } = controls;
+  const model = storytellerModel(storyteller_weights);
   model.directions = Float64Array.from(
     data.directions.join("").match(/../g) || [],
     (code) => (code - 50) / 16,

@@ -17,9 +17,7 @@ const tilt = ({ place, data, move, tell }) => {
     summed = 0; // the picture that was decomposed, with its sheets; the error of each cut
 
   // What there is to see: the picture is turned by its own corners, its spectrum cut by a drag anywhere on it
-  place.append(
-    controls.element("p", {}, "Turn the picture by hand or with the slider. Then drag the cut."),
-  );
+  place.append(element("p", {}, "Turn the picture by hand or with the slider. Then drag the cut."));
   const row = controls.box(place, "pictures");
   const original = layerPictures.canvas(row, "picture", size);
   const total = layerPictures.canvas(row, "sum", size);
@@ -107,9 +105,7 @@ const tilt = ({ place, data, move, tell }) => {
     draw();
   };
   const leftOut = controls.toggle(side, { label: "show what is left out", input: leave });
-  const others = side.appendChild(
-    controls.element("details", {}, controls.element("summary", {}, "other pictures")),
-  );
+  const others = side.appendChild(element("details", {}, element("summary", {}, "other pictures")));
   const choice = controls.choice(others, {
     label: "picture",
     options: { ...data.pictures, own: "your own" },

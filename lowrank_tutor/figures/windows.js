@@ -99,7 +99,6 @@ const windows = ({ place, data, move }) => {
     const rank = vocabulary.map((_, i) => i).sort((a, b) => most(b) - most(a));
     const listed = [...new Set([right, ...rank])].slice(0, LISTED);
     while (bars.children.length < LISTED) {
-      const { element } = controls;
       bars.append(
         element(
           "p",

@@ -120,8 +120,7 @@ class Script:
 def scripts_named(reference: str) -> list[Script]:
     """Return the scripts that :meth:`Script.reference` names, the engine first."""
     scripts: list[Script] = []
-    for part in reference.split("; "):
-        start, *paths = part.split()
+    for start, *paths in filter(None, map(str.split, reference.split(";"))):
         scripts.append(Script(start, tuple(paths), scripts[-1] if scripts else None))
     return scripts
 

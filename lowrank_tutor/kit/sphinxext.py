@@ -5,8 +5,9 @@ Any MyST-NB or Jupyter Book 1 project can load it: ``extensions = ["myst_nb",
 self-contained HTML: kernels inherit the variable ``LOWRANK_TUTOR_PAGE``, which is 1 while a page is
 built and otherwise 0, empty or unset. (Set it to 1 yourself where a tool runs the notebook as a
 person would.) Outputs of cells then hold words and data alone. The extension writes styles and
-scripts into ``_static/kit`` of the site, and each page links those that its blocks need: a change
-of style runs no cell again.
+scripts into ``_static/lowrank-kit`` of the site, and each page links those that its blocks need: a
+change of style runs no cell again. Other elements, and names that the package does not have, are
+passed by.
 
 Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
 ``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
@@ -40,14 +41,15 @@ from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 __all__ = ["package_fingerprint", "setup"]
 
 FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"  # 0 where a page would show the dollars of a formula (byhand/worked.py)
+VARIABLES = (PAGE_VARIABLE, LINKED_VARIABLE, FORMULAS_VARIABLE)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
 CACHES = ".lowrank-cache"
 MARK = "made-by-lowrank-tutor"  # a folder without it is not ours to remove
 UNUSED = 2 * 24 * 3600  # seconds after which a cache is removed; no build takes so long
-SHEETS = re.compile(r'data-styles="([^"]*)"')
-SCRIPTS = re.compile(r'data-scripts="([^"]*)"')
-FOLDER = "kit"  # of the static files that blocks need
+PACKAGE = Path(__file__).parents[1]
+BLOCK = re.compile(r'<\w+ [^>]*class="(?:explorer|instrument|check)"[^>]*>')  # Block.kind
+FOLDER = "lowrank-kit"  # of the static files that blocks need
 SOURCES = {
     ".py",
     ".json",
@@ -57,7 +59,7 @@ SOURCES = {
 
 def package_fingerprint(*more: Path) -> str:
     """Hash the package's sources and data, and any ``more`` files that exist, into twelve hexadecimal digits."""
-    sources = sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in SOURCES)
+    sources = sorted(p for p in PACKAGE.rglob("*") if p.suffix in SOURCES)
     digest = hashlib.sha256()
     for path in [*sources, *(p for p in more if p.is_file())]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -78,6 +80,8 @@ def _choose_what_is_shown(config: Any) -> None:
 
 
 def _tell_kernels(app: Any, config: Any) -> None:
+    before = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+    app.connect("build-finished", lambda *_: _put_back(before))
     os.environ[PAGE_VARIABLE] = os.environ[LINKED_VARIABLE] = "1"
     _choose_what_is_shown(config)
     config.exclude_patterns = [
@@ -122,23 +126,40 @@ def _link(app: Any, _page: str, _template: str, context: dict[str, Any], _doctre
             app.add_js_file(f"{FOLDER}/{name}", loading_method="defer")
 
 
+def _named(body: str, attribute: str) -> dict[str, None]:
+    """Return what the blocks of a page name in an attribute, each once."""
+    named = re.compile(f' {attribute}="([^"]*)"')
+    return dict.fromkeys(
+        html.unescape(value) for tag in BLOCK.findall(body) for value in named.findall(tag)
+    )
+
+
+def _files(pattern: str) -> list[str]:
+    """List files of the package as blocks name them."""
+    return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(pattern))
+
+
 def _sheets(body: str) -> dict[str, str]:
     """Return the style sheets of a page: what the kit has in one file, others by name."""
-    paths = [path for paths in SHEETS.findall(body) for path in paths.split()]
+    known = _files("*.css")
+    paths = [
+        path for paths in _named(body, "data-styles") for path in paths.split() if path in known
+    ]
     if not paths:
         return {}
-    kit = sorted(
-        path.relative_to(path.parents[2]).as_posix()
-        for path in Path(__file__).parent.rglob("*/*.css")
-    )
+    kit = [path for path in known if re.fullmatch("kit/.*/.*", path)]
     others = {Path(path).name: sheet(path) for path in paths if path not in kit}
     return {"kit.css": palette.css(BLOCKS) + "".join(map(sheet, (SHARED_STYLE, *kit))), **others}
 
 
 def _scripts(body: str) -> dict[str, str]:
     """Return the scripts of a page, the engine before what needs it; each starts the blocks of its kind."""
+    known = {*_files("*.js"), *_files("*.json")}
     named = dict.fromkeys(
-        s for names in SCRIPTS.findall(body) for s in scripts_named(html.unescape(names))
+        script
+        for chain in map(scripts_named, _named(body, "data-scripts"))
+        if all(known.issuperset(script.files) and script.start.isidentifier() for script in chain)
+        for script in chain
     )
     start = "document.querySelectorAll('[data-scripts=\"{}\"]').forEach((block) => {{ {} }});\n"
     return {
@@ -148,14 +169,14 @@ def _scripts(body: str) -> dict[str, str]:
     }
 
 
-def _forget(_app: Any, _exception: Exception | None) -> None:
-    for variable in (PAGE_VARIABLE, LINKED_VARIABLE, FORMULAS_VARIABLE):
+def _put_back(before: dict[str, str]) -> None:
+    for variable in VARIABLES:
         os.environ.pop(variable, None)
+    os.environ.update(before)
 
 
 def setup(app: Any) -> dict[str, Any]:
     """Connect to Sphinx."""
     app.connect("config-inited", _tell_kernels, priority=100)  # before MyST-NB reads its settings
     app.connect("html-page-context", _link)
-    app.connect("build-finished", _forget)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

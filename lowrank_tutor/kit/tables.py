@@ -98,7 +98,7 @@ def number(value: object, form: str = ".3g") -> str:
     >>> number(2.34e-7, ".1e").split(), number(0.25), number(1000, ",")
     (['2.3', '·', '10⁻⁷'], '0.25', '1,000')
     """
-    written = format(value, form)
+    written = re.sub(r"^-(?=[0.,]+%?$)", "", format(value, form))  # no zero has a sign
     split = re.fullmatch(r"(.+)e([-+]\d+)", written)
     if not split:
         return written

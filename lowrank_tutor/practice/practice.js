@@ -15,7 +15,8 @@ const practiced = () => {
           kind,
           {
             days: Array.isArray(days) ? days : [],
-            last: Number(last) || 0,
+            /* a clock that ran ahead is as good as none */
+            last: Number(last <= Date.now() && last),
             missed: missed === true,
             level: LEVELS[level - 1] ? level : 1,
           },
@@ -81,18 +82,7 @@ const bankOf = (kind) =>
     });
     document.head.append(script);
   }));
-const near = (given, wanted) =>
-  Math.abs(given - wanted) <=
-  (Number.isInteger(wanted) ? 1e-9 : 10 ** (Math.floor(Math.log10(Math.abs(wanted))) - 2)) *
-    (1 + 1e-9);
 const isSame = (given, wanted) => given.every((one, i) => near(one, wanted[i]));
-const make = (tag, properties = {}, ...children) => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties))
-    name in made && name !== "form" ? (made[name] = value) : made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-};
 /** A sentence whose matrices, [1 2; 3 4], become tables. */
 const sentence = (text) =>
   text.split(/(\[[^\]]*\])/).map((part) => {
@@ -101,13 +91,13 @@ const sentence = (text) =>
       .slice(1, -1)
       .split("; ")
       .map((row) => row.split(" "));
-    const table = make("span", {
-      className: "matrix",
+    const table = element("span", {
+      class: "matrix",
       role: "img",
-      ariaLabel: `the matrix with the rows ${rows.map((row) => row.join(", ")).join("; ")}`,
+      "aria-label": `the matrix with the rows ${rows.map((row) => row.join(", ")).join("; ")}`,
     });
     table.style.gridTemplateColumns = `repeat(${rows[0].length}, auto)`;
-    table.append(...rows.flat().map((one) => make("span", {}, one)));
+    table.append(...rows.flat().map((one) => element("span", {}, one)));
     return table;
   });
 
@@ -135,34 +125,34 @@ const practice = (form) => {
     blanks,
     closed,
     waiting = [];
-  const body = make("div", {
-      className: "practice-body",
+  const body = element("div", {
+      class: "practice-body",
       role: "group",
       "aria-labelledby": `${id}-question`,
     }),
-    end = make("output", { ariaLive: "polite" });
-  const depth = make(
+    end = element("output", { "aria-live": "polite" });
+  const depth = element(
     "select",
     { id: `${id}-level`, onchange: () => choose(depth.selectedIndex + 1) },
-    ...LEVELS.map((one) => make("option", {}, one)),
+    ...LEVELS.map((one) => element("option", {}, one)),
   );
-  const menu = make(
+  const menu = element(
     "span",
-    { className: "steps-given" },
-    make("label", { htmlFor: depth.id }, "Steps given:"),
+    { class: "steps-given" },
+    element("label", { for: depth.id }, "Steps given:"),
     depth,
   );
-  const next = make(
+  const next = element(
     "button",
     { type: "button", onclick: () => draw().then(() => blanks.at(0).inputs[0].focus()) },
     "Another one",
   );
-  const check = make("button", { type: "submit" }, "Check");
+  const check = element("button", { type: "submit" }, "Check");
 
   const say = (output, isRight, words) => {
-    const mark = make("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
+    const mark = element("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
     output.replaceChildren(
-      make("span", { className: isRight ? "check-right" : "check-open" }, mark, ...sentence(words)),
+      element("span", { class: isRight ? "check-right" : "check-open" }, mark, ...sentence(words)),
     );
   };
   const draw = async (wanted) => {
@@ -183,24 +173,24 @@ const practice = (form) => {
     menu.hidden = problem.steps.length === 1;
     const last = problem.steps.length - 1;
     const blank = (step, place) => {
-      const output = make("output", { id: `${id}-said-${place}`, ariaLive: "polite" });
+      const output = element("output", { id: `${id}-said-${place}`, "aria-live": "polite" });
       const inputs = step[3].map((name, i) =>
-        make("input", {
+        element("input", {
           id: `${id}-${place}-${i}`,
           type: "text",
-          maxLength: 64,
-          spellcheck: false,
+          maxlength: 64,
+          spellcheck: "false",
           autocomplete: "off",
           "aria-describedby": (level < 3 ? `${id}-ask-${place} ` : "") + output.id,
         }),
       );
       blanks.unshift({ step, place, inputs, output, shown: [], tries: 0, before: "", done: "" });
       return [
-        make(
+        element(
           "div",
           {},
           ...step[3].map((name, i) =>
-            make("span", {}, make("label", { htmlFor: inputs[i].id }, name), inputs[i]),
+            element("span", {}, element("label", { for: inputs[i].id }, name), inputs[i]),
           ),
         ),
         output,
@@ -210,20 +200,20 @@ const practice = (form) => {
       level === 3
         ? blank(problem.steps[last], last)
         : [
-            make(
+            element(
               "ol",
               {},
               ...problem.steps
                 .map((step, i) => [step, i])
                 .reverse()
                 .map(([step, i]) =>
-                  make(
+                  element(
                     "li",
                     {},
-                    make("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])),
+                    element("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])),
                     ...((level === 1 ? i === last : (last - i) % 2 === 0)
                       ? blank(step, i)
-                      : [make("p", { className: "given" }, ...sentence(step[2]))]),
+                      : [element("p", { class: "given" }, ...sentence(step[2]))]),
                   ),
                 )
                 .reverse(),
@@ -232,11 +222,11 @@ const practice = (form) => {
     end.textContent = "";
     const isWhole = blanks.every(({ step }) => step[4].every(Number.isInteger));
     body.replaceChildren(
-      make("p", { className: "question", id: `${id}-question` }, ...sentence(problem.question)),
+      element("p", { class: "question", id: `${id}-question` }, ...sentence(problem.question)),
       ...lines,
       ...(isWhole
         ? []
-        : [make("p", {}, "Where a number is not whole, give a fraction, or three digits.")]),
+        : [element("p", {}, "Where a number is not whole, give a fraction, or three digits.")]),
     );
   };
   /** Give more steps of the same problem, or fewer of a new one: what was seen is no answer. */
@@ -339,9 +329,9 @@ const practice = (form) => {
   form.problem = () => problem;
   form.append(
     body,
-    make(
+    element(
       "p",
-      { className: "practice-buttons" },
+      { class: "practice-buttons" },
       check,
       " ",
       ...(data.problem ? [] : [next, " ", menu]),
@@ -349,6 +339,6 @@ const practice = (form) => {
     end,
   );
   if (data.problem)
-    form.prepend(make("p", { className: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
+    form.prepend(element("p", { class: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
   draw().catch(() => say(end, false, "The problems of this page could not be loaded."));
 };

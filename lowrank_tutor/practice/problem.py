@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import floor, log10
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -14,8 +13,9 @@ import lowrank_tutor.practice.draws as draws
 from lowrank_tutor._checks import check_choice, check_integer
 from lowrank_tutor.kit.block import Block, Script, asset
 from lowrank_tutor.kit.questions.exercises import OPEN_MARK, RIGHT_MARK, Verdict, real_numbers
+from lowrank_tutor.kit.questions.judge import near
 
-SCRIPT = Script("practice", ("kit/questions/numbers.js", "practice/practice.js"))
+SCRIPT = Script("practice", ("kit/element.js", "kit/questions/numbers.js", "practice/practice.js"))
 STYLES = ("kit/questions/answer_form.css", "practice/practice.css")
 CLOSE, MINUS = "You are near: give three digits, and round only at the end.", "\u2212"
 
@@ -211,16 +211,6 @@ class Problem(NamedTuple):
         ]
         answer = f"Answer: .check([{', '.join(self.steps[-1].values)}])"
         return "\n".join([self.question, *(steps if self.level < 3 else ()), answer])
-
-
-def near(given: float, wanted: float) -> bool:
-    """Whether a number is near enough: whole numbers are met exactly, others to three digits."""
-    return abs(given - wanted) <= tolerance(wanted) * (1 + 1e-9)
-
-
-def tolerance(wanted: float) -> float:
-    """Return how far off an answer may be: one unit of the third digit, unless the number is whole."""
-    return 10.0 ** (floor(log10(abs(wanted))) - 2) if wanted % 1 else 1e-9
 
 
 def same(given: Sequence[Any], wanted: Sequence[Any]) -> bool:

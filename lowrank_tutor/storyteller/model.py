@@ -83,10 +83,11 @@ class Storyteller(nn.Module):
         heads read, of the same shape; a sequence has one for each layer.
         """
         words = self.embed(ids if isinstance(ids, Tensor) else torch.as_tensor(check_ids(ids)))
+        n = words.shape[1]
         x = (
             words
-            + F.pad(self.one_back(words), (0, 0, 1, -1))
-            + F.pad(self.two_back(words), (0, 0, 2, -2))
+            + F.pad(self.one_back(words), (0, 0, 1, 0))[:, :n]
+            + F.pad(self.two_back(words), (0, 0, 2, 0))[:, :n]
         )
         for layer, one in zip(self.layers, one_a_layer(attend, causal_attention), strict=True):
             x = layer(x, one)
@@ -119,6 +120,7 @@ def load(weights: dict[str, Any] | None = None) -> Storyteller:
     return model.eval()
 
 
+@torch.random.fork_rng(devices=[])
 def train(
     steps: int = 1800,
     *,
@@ -129,7 +131,7 @@ def train(
     """Train a model on 32 new stories a step, with Adam; it takes minutes of one core.
 
     Words that test a job count three times. ``report(step, model)`` is called after every hundredth
-    step.
+    step. Torch's own generator of random numbers stays as it was.
     """
     check_size(steps, "steps")
     if report is not None and not callable(report):
@@ -137,7 +139,7 @@ def train(
             f"report must be a function of a step and the model, got {type(report).__name__}"
         )
     rng = check_rng(rng)
-    torch.manual_seed(int(rng.integers(2**31)))
+    torch.default_generator.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01)
     for step in range(1, steps + 1):

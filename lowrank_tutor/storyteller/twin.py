@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, own_names
+from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.storyteller.cuts import Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
@@ -30,9 +30,16 @@ PARTS = ("norm_1", "q", "k", "v", "out", "norm_2", "up", "down")
 Weights = Mapping[str, NDArray[np.float64]]
 
 
-@functools.cache
 def trained_weights() -> dict[str, NDArray[np.float64]]:
-    """Return the trained weights by PyTorch's names: whole numbers of 8 bits, times a scale for each row."""
+    """Return the trained weights by PyTorch's names: whole numbers of 8 bits, times a scale for each row.
+
+    The dict is new, but all calls share its arrays, which are read-only: change copies.
+    """
+    return dict(_stored_weights())
+
+
+@functools.cache
+def _stored_weights() -> dict[str, NDArray[np.float64]]:
     stored = json.loads(files("lowrank_tutor").joinpath(FILE).read_text("utf-8"))
     numbers = np.frombuffer(base64.b64decode(stored["numbers"]), np.int8)
     scales = np.frombuffer(base64.b64decode(stored["scales"]), "<f4").astype(np.float64)
@@ -43,6 +50,7 @@ def trained_weights() -> dict[str, NDArray[np.float64]]:
             numbers[at : at + rows * columns].reshape(rows, columns)
             * scales[row : row + rows, None]
         )
+        block.setflags(write=False)
         found[name] = block.reshape(shape)
         at, row = at + rows * columns, row + rows
     return found
@@ -77,7 +85,6 @@ def tables(ids: ArrayLike, *, attend: Any = None, weights: Weights | None = None
     )
 
 
-@own_names("the model is built in, and weights= gives others")
 def next_words(
     words: str | Sequence[str], *, attend: Any = None, weights: Weights | None = None
 ) -> dict[str, float]:
@@ -95,10 +102,10 @@ def next_words(
 def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     """Return the numbers of words, shape (batch, n)."""
     found = np.asarray(ids)
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"ids must be numbers of words, got {found.dtype}")
     if found.ndim != 2 or found.size == 0:
         raise ValueError(f"ids must have shape (batch, n), got {found.shape}")
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"ids must be numbers of words, got {found.dtype}")
     if found.min() < 0 or found.max() >= len(WORDS):
         raise ValueError(
             f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}"

@@ -12,6 +12,7 @@ storyteller's figure shows. Both are null where no table was computed. The file 
 import argparse
 import hashlib
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ import torch
 
 from measure.harness import provenance, write
 from measure.real_model import study as of
-from measure.real_model.texts import SETS
+from measure.real_model.texts import PIECES, SETS
 
 PINNED = Path(__file__).parents[2] / "requirements-smollm.txt"
 ROUNDED = (
@@ -71,16 +72,24 @@ def package() -> dict[str, Any]:
 
 
 def run(study: of.Study, found: Found, short: bool) -> dict[str, list[Any]]:
-    """Run all cases, or a few, and return the rows, grades, and continuations."""
-    parts: dict[str, list[Any]] = {"rows": [], "jobs": [], "continuations": []}
+    """Run all cases, or a few, and return what was found, by kind."""
+    ways = {name: getattr(study, name) for name in ("rows", "jobs", "continuations", "uncut")}
+    parts: dict[str, list[Any]] = {kind: [] for kind in ways}
     for kind, case in of.work(study, short):
-        name = f"{kind}: {case.cut} {case.setting} {case.length} {' '.join(case.texts)}"
-        find = {"rows": study.rows, "jobs": study.grades, "continuations": study.continuations}[
-            kind
-        ]
-        value = found.once(name, lambda find=find, case=case: list(find(case)))
-        parts[kind] += value
+        pieces = f" {case.pieces}" if case.pieces < PIECES else ""
+        name = f"{kind}: {case.cut} {case.setting} {case.length} {' '.join(case.texts)}{pieces}"
+        parts[kind] += found.once(name, lambda way=ways[kind], case=case: list(way(case)))
     return parts
+
+
+def with_uncut(rows: list[Any], uncut: list[Any]) -> list[Any]:
+    """Add to each row the loss of the whole model on the same pieces."""
+    known = {(one["text"], one["length"], one["seed"]): one["losses"] for one in uncut}
+    return [
+        row | {"uncut": round(statistics.mean(known[key][: row["pieces"]]), 4)}
+        for row in rows
+        for key in [(row["text"], row["length"], row["seed"])]
+    ]
 
 
 def main() -> int:
@@ -99,7 +108,8 @@ def main() -> int:
     if not args.short:
         meta |= {"weights": ROUNDED, "licenses": study.texts["licenses"]} | of.ABOUT
         pieces = [study.model.decode(study.pieces(text, 0, 256)[0]) for text in SETS]
-        meta |= {"starts": of.STARTS, "pieces": dict(zip(SETS, pieces, strict=True))}
+        meta |= {"start": of.START, "pieces": dict(zip(SETS, pieces, strict=True))}
+        parts["rows"] = with_uncut(parts["rows"], parts.pop("uncut"))
         write("real_model", meta, **parts)
     return 0
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -280,8 +279,3 @@ def linear(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     left, right = (F.elu(x / WIDTH**0.25) + 1 for x in (q, each_head(k)))
     used = (left @ right.mT).tril()
     return used / used.sum(-1, keepdim=True), v
-
-
-def one_a_layer(make: Callable[..., Cut], *parts: Sequence[Any], **options: Any) -> list[Cut]:
-    """Make a cut for each layer of what it needs there."""
-    return [make(*part, **options) for part in zip(*parts, strict=True)]

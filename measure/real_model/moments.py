@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
 import torch
 from torch import Tensor
 
 from lowrank_tutor import smollm
 from lowrank_tutor.smollm import GROUPS, HEADS, LAYERS, WIDTH, SmolLM, rotate
-from measure.real_model.cuts import flat, rounded
+from measure.real_model.cuts import flat, in_groups, rounded
 
 FEED = ("ffn_gate", "ffn_up", "ffn_down")
 ATTENTION = ("attn_q", "attn_k", "attn_v", "attn_output")
@@ -42,17 +40,18 @@ def collect(model: SmolLM, ids: Tensor) -> Moments:
             rows = x.flatten(0, 1)
             found[i][name] = rows.T @ rows / len(rows)
 
-    # One layer after the other: `before` and `attend` of the model see keys and values alone.
+    # The forward pass once more, since the model's own shows keys and values alone.
     x = model.weights["token_embd.weight"][ids]
     for i in range(LAYERS):
-        part = {name: model.weights[f"blk.{i}.{name}.weight"] for name in smollm.PARTS}
-        y = smollm._norm(x, part["attn_norm"])
+        own = {part: model.weights[f"blk.{i}.{part}.weight"] for part in smollm.PARTS}
+        y = smollm._norm(x, own["attn_norm"])
         see(i, attention=y)
-        x = x + smollm._listen(y, part, functools.partial(attend, i), lambda k, v: (k, v))
-        y = smollm._norm(x, part["ffn_norm"])
-        hidden = torch.nn.functional.silu(y @ part["ffn_gate"].T) * (y @ part["ffn_up"].T)
+        q, k, v = (in_groups(y @ own[f"attn_{letter}"].T) for letter in "qkv")
+        x = x + flat(attend(i, rotate(q), rotate(k), v)) @ own["attn_output"].T
+        y = smollm._norm(x, own["ffn_norm"])
+        hidden = torch.nn.functional.silu(y @ own["ffn_gate"].T) * (y @ own["ffn_up"].T)
         see(i, feed=y, hidden=hidden)
-        x = x + hidden @ part["ffn_down"].T
+        x = x + hidden @ own["ffn_down"].T
     return found
 
 
@@ -81,34 +80,33 @@ def root(a: Tensor) -> Tensor:
     return (vectors * values.clamp_min(values.max() * 1e-6).sqrt()).T.float()
 
 
-def query_use(moments: dict[str, Tensor], *, after: bool = False) -> Tensor:
-    """Return how keys, 192 numbers of a token, are used by queries: scores change as this does.
+def query_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
+    """Return how queries use keys before the rotation, 192 numbers: scores change as this does.
 
-    Before the rotation, each pair of entries is turned by any angle, so only the mean square of
-    the queries in the pair counts.
+    Each pair of entries is turned by any angle, so only the mean square of the queries counts.
     """
-    if after:
-        return torch.block_diag(*map(root, moments["queries"]))
-    energy = moments["queries"].diagonal(dim1=1, dim2=2).unflatten(1, (-1, 2)).mean(2)
+    energy = layer["queries"].diagonal(dim1=1, dim2=2).unflatten(1, (-1, 2)).mean(2)
     return torch.diag(energy.repeat_interleave(2, dim=1).flatten().sqrt())
 
 
-def output_use(model: SmolLM, layer: int) -> Tensor:
+def rotated_query_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
+    """Return how queries use keys after the rotation."""
+    return torch.block_diag(*map(root, layer["queries"]))
+
+
+def output_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
     """Return how values, 192 numbers of a token, are used: the output of the heads changes so."""
-    w = model.weights[f"blk.{layer}.attn_output.weight"].unflatten(1, (GROUPS, -1, WIDTH))
+    w = model.weights[f"blk.{i}.attn_output.weight"].unflatten(1, (GROUPS, -1, WIDTH))
     return torch.block_diag(
         *(root(torch.einsum("ohi,ohj->ij", group, group)) for group in w.unbind(1))
     )
 
 
-def both_use(model: SmolLM, layer: int, moments: dict[str, Tensor]) -> Tensor:
+def both_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
     """Return the use of keys and values, 384 numbers, each brought to the same total."""
-    uses = query_use(moments), output_use(model, layer)
-    totals = [
-        (use @ moments[name] @ use.T).trace()
-        for use, name in zip(uses, ("keys", "values"), strict=True)
-    ]
-    return torch.block_diag(*(use / total.sqrt() for use, total in zip(uses, totals, strict=True)))
+    uses = query_use(model, i, layer), output_use(model, i, layer)
+    parts = zip(uses, ("keys", "values"), strict=True)
+    return torch.block_diag(*(u / (u @ layer[name] @ u.T).trace().sqrt() for u, name in parts))
 
 
 def directions(a: Tensor, moment: Tensor | None = None) -> Tensor:

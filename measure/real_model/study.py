@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import torch
@@ -13,21 +14,18 @@ from torch import Tensor
 from lowrank_tutor import smollm
 from lowrank_tutor.smollm import LAYERS
 from measure.real_model import cuts, moments
-from measure.real_model.cuts import Cut, Meter, one_a_layer
+from measure.real_model.cuts import Cut, Meter
 from measure.real_model.texts import DRAWS, FILE, PIECES, SETS
 
 Setting = float | str | None
+Use = Callable[[smollm.SmolLM, int, dict[str, Tensor]], Tensor]
 FIRST = 4  # tokens that windows keep where they keep the first ones
-STARTS = (
+START = (
     "Anna, Tom, and their dog Max lived in a small house at the edge of the forest. Anna had a "
     "red coat, and Tom had a blue one. Every morning they walked to the lake, where the old "
     "boats lay in the sun and the birds were looking for food. One day in winter it began to "
     "snow, and the wind was so cold that nobody wanted to go out. But Max was hungry, so Anna "
-    "put on her",
-    "To make bread, you need flour, water, salt, and yeast. Mix the flour with the salt, and "
-    "dissolve the yeast in warm water. Pour the water into the flour, and knead the dough for ten "
-    "minutes until it is smooth. Cover it with a cloth, and let it rest for an hour. Then shape "
-    "the dough into a loaf, put it into a hot oven, and",
+    "put on her"
 )
 
 
@@ -40,6 +38,7 @@ class Case(NamedTuple):
     length: int = 256
     texts: tuple[str, ...] = SETS
     draws: int = DRAWS
+    pieces: int = PIECES
 
 
 class Study:
@@ -54,19 +53,18 @@ class Study:
         """Return the tokens of a draw: four pieces of 256, or one of 1,024."""
         parts = self.texts[text]
         short = parts["short"][draw * PIECES : (draw + 1) * PIECES]
-        ids = torch.tensor(short if length == 256 else [parts["long"][draw][:length]])
-        return ids[:1, :80] if self.short else ids
+        return self.tokens(short if length == 256 else [parts["long"][draw]])
+
+    def tokens(self, pieces: list[list[int]]) -> Tensor:
+        """Return pieces as a tensor, (pieces, tokens); a short run has little of them."""
+        return torch.tensor(pieces)[:1, :80] if self.short else torch.tensor(pieces)
 
     @functools.cache  # noqa: B019 (there is one study)
     def moments(self, *texts: str) -> moments.Moments:
         """Return the moments of one set of texts, or the mean of several."""
         if len(texts) > 1:
             return moments.mixed(*(self.moments(text) for text in texts))
-        return moments.collect(self.model, torch.tensor(self.texts[texts[0]]["moments"]))
-
-    def per_layer(self, name: str, text: str) -> list[Tensor]:
-        """Return one moment of every layer."""
-        return [layer[name] for layer in self.moments(text)]
+        return moments.collect(self.model, self.tokens(self.texts[texts[0]]["moments"]))
 
     @functools.lru_cache(maxsize=1)  # noqa: B019
     def cut_weights(self, part: str, by: tuple[str, ...]) -> dict[float, dict[str, Tensor]]:
@@ -76,9 +74,9 @@ class Study:
         known = self.moments(*by) if by else None
         return moments.cut_weights(self.model, names, shares, known)
 
-    def whole(self, text: str, draw: int, length: int) -> list[Tensor]:
+    def whole(self, case: Case, text: str, draw: int) -> list[Tensor]:
         """Return the tables of the whole model, in float16, or none where they would be large."""
-        if length > 256:
+        if case.length > 256 or case.pieces < PIECES:
             return []
         if (text, draw) not in self.kept:
             tables: list[Tensor] = []
@@ -88,7 +86,7 @@ class Study:
                 return tables[-1].float() @ cuts.each_head(v)
 
             with torch.no_grad():
-                self.model.states(self.pieces(text, draw, length), attend=attend)
+                self.model(self.pieces(text, draw, case.length), attend=attend, after=-1)
             self.kept[text, draw] = tables
         return self.kept[text, draw]
 
@@ -97,20 +95,29 @@ class Study:
         for text in case.texts:
             made = case.make(text)
             for draw in range(case.draws):
-                ids = self.pieces(text, draw, case.length)
+                ids = self.pieces(text, draw, case.length)[: case.pieces]
                 error = drift = None
                 if isinstance(made, dict):
                     loss = smollm.loss(self.model, ids, weights=made)
                 else:
-                    meter = Meter(made, self.whole(text, draw, case.length))
+                    meter = Meter(made, self.whole(case, text, draw))
                     loss = smollm.loss(self.model, ids, attend=meter.layers)
                     error, drift = (e if e is None else round(e, 4) for e in meter.errors())
                 yield {
                     "cut": case.cut, "setting": case.setting, "text": text, "length": case.length,
-                    "seed": draw, "error": error, "drift": drift, "loss": round(loss, 4),
+                    "seed": draw, "pieces": len(ids), "error": error, "drift": drift,
+                    "loss": round(loss, 4),
                 }  # fmt: skip
 
-    def grades(self, case: Case) -> Iterator[dict[str, Any]]:
+    def uncut(self, case: Case) -> Iterator[dict[str, Any]]:
+        """Yield the losses of the whole model on each piece of a draw."""
+        for text in case.texts:
+            for draw in range(case.draws):
+                pieces = self.pieces(text, draw, case.length).split(1)
+                losses = [smollm.loss(self.model, piece) for piece in pieces]
+                yield {"text": text, "length": case.length, "seed": draw, "losses": losses}
+
+    def jobs(self, case: Case) -> Iterator[dict[str, Any]]:
         """Yield the share of right answers, and the error of the tables, by job."""
         made, right, errors = case.make("prose"), {}, {}
         for job, prompts in smollm.stored_prompts().items():
@@ -121,10 +128,10 @@ class Study:
         yield {"cut": case.cut, "setting": case.setting, "right": right, "error": errors}
 
     def continuations(self, case: Case) -> Iterator[dict[str, Any]]:
-        """Yield how the model goes on after each start, token by token the likeliest."""
-        attend, tokens = Meter(case.make("prose")).layers, 1 if self.short else 16
-        texts = [go_on(self.model, start, tokens, attend=attend) for start in STARTS]
-        yield {"cut": case.cut, "setting": case.setting, "texts": texts}
+        """Yield how the model goes on after the start, token by token the likeliest."""
+        attend, tokens = Meter(case.make("prose")).layers, 1 if self.short else 12
+        text = go_on(self.model, START, tokens, attend=attend)
+        yield {"cut": case.cut, "setting": case.setting, "text": text}
 
 
 @torch.no_grad()
@@ -133,12 +140,11 @@ def go_on(model: smollm.SmolLM, text: str, tokens: int, **changes: Any) -> str:
     ids = model.encode(text)
     n = ids.shape[1]
     for _ in range(tokens):
-        x = model.states(ids, **changes)[:, -1:]
-        ids = torch.cat([ids, model.logits(x).argmax(-1)], dim=1)
+        ids = torch.cat([ids, model(ids, **changes, after=-1).argmax(-1)], dim=1)
     return model.decode(ids[:, n:])
 
 
-SHARES = (0.9, 0.8, 0.7, 0.5, 0.3125)  # the last takes of 16 bits a number as much as 5 bits do
+SHARES = (0.9, 0.5, 0.3125)  # the last takes of 16 bits a number as much as 5 bits do
 
 
 def always(cut: Cut) -> Callable[[str], Cut]:
@@ -158,137 +164,129 @@ def figure_cuts() -> list[Case]:
     return [Case(cut, n, always(make(n))) for cut, make, settings in ways for n in settings]
 
 
+def learned(
+    study: Study, make: Callable[[Tensor], Cut], find: Callable[[int, dict[str, Tensor]], Tensor]
+) -> Callable[[str], list[Cut]]:
+    """Make a cut for each layer of what other texts of the same set say about it."""
+    return lambda text: [make(find(i, layer)) for i, layer in enumerate(study.moments(text))]
+
+
 def other_tables(study: Study) -> list[Case]:
-    """Return variants of these, latents, eviction, a state, and a shift that is free."""
+    """Return variants of these, eviction, a state, and a shift that is free."""
 
-    def known(make: Callable[..., Cut], *names: str, **options: Any) -> Callable[[str], list[Cut]]:
-        of = study.per_layer
-        return lambda text: one_a_layer(make, *(of(name, text) for name in names), **options)
+    def mean(i: int, layer: dict[str, Tensor]) -> Tensor:
+        return layer["mean"]
 
-    mean, rotated = "mean", "rotated mean"
+    def rotated(i: int, layer: dict[str, Tensor]) -> Tensor:
+        return layer["rotated mean"]
+
     found = [Case("window and first 1", n, always(cuts.window(n, 1))) for n in (32, 64)]
-    found += [Case("one vector off all keys", None, known(cuts.shift, rotated))]
+    found += [Case("one vector off all keys", None, learned(study, cuts.shift, rotated))]
     for bits in (3, 2):
+        shifted = functools.partial(cuts.round_shifted, bits)
         found += [
-            Case(
-                "bits, shifted", bits, known(functools.partial(cuts.round_shifted, bits), rotated)
-            ),
-            Case("bits, centered", bits, known(functools.partial(cuts.round_centered, bits), mean)),
-            Case("bits, spread", bits, always(cuts.round_spread(bits))),
+            Case("bits, shifted", bits, learned(study, shifted, rotated)),
             Case("bits, keys by channel", bits, always(cuts.round_cache(bits, by_channel=True))),
+            Case("bits, spread", bits, always(cuts.round_spread(bits))),
         ]
-    for count in (32, 64):
-        found += [Case("keys unlike", count, always(cuts.keep_unlike(count)))]
-        found += [Case("keys heard", count, always(cuts.keep_heard(count)))]
-    found += [Case("elu + 1", None, always(cuts.linear))]
-    for count in (8, 32):
-        found += [Case("sheets, rescaled", count, always(cuts.sheets(count, rescaled=True)))]
-    return [*found, Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False)))]
+    centered = functools.partial(cuts.round_centered, 3)
+    return [
+        *found,
+        Case("bits, centered", 3, learned(study, centered, mean)),
+        Case("keys unlike", 32, always(cuts.keep_unlike(32))),
+        Case("keys heard", 32, always(cuts.keep_heard(32))),
+        Case("elu + 1", None, always(cuts.linear)),
+        Case("sheets, rescaled", 8, always(cuts.sheets(8, rescaled=True))),
+        Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False))),
+    ]
 
 
 def latents(study: Study) -> list[Case]:
     """Return cuts of keys and values to directions: their own, or those of their use."""
-    model = study.model
 
-    def known(
-        make: Callable[..., Cut],
-        name: str,
-        rank: int,
-        use: Callable[[int, dict[str, Tensor]], Tensor] | None = None,
-        **options: Any,
-    ) -> Callable[[str], list[Cut]]:
-        def by_text(text: str) -> list[Cut]:
-            layers = enumerate(study.moments(text))
-            return [
-                make(moments.projection(m[name], rank, use(i, m) if use else None), **options)
-                for i, m in layers
-            ]
+    def cut(
+        name: str, rank: int, moment: str, make: Callable[[Tensor], Cut], use: Use | None = None
+    ) -> Case:
+        def find(i: int, layer: dict[str, Tensor]) -> Tensor:
+            how = None if use is None else use(study.model, i, layer)
+            return moments.projection(layer[moment], rank, how)
 
-        return by_text
+        return Case(name, rank, learned(study, make, find))
 
     keys, values, both = cuts.project_keys, cuts.project_values, cuts.project_both
-    before = lambda i, m: moments.query_use(m)  # noqa: E731
-    after = lambda i, m: moments.query_use(m, after=True)  # noqa: E731
-    output = lambda i, m: moments.output_use(model, i)  # noqa: E731
-    joint = lambda i, m: moments.both_use(model, i, m)  # noqa: E731
+    after = functools.partial(keys, after=True)
     found = []
-    for r in (64, 32, 128):
-        found += [
-            Case("keys before rotation", r, known(keys, "keys", r)),
-            Case("keys after rotation", r, known(keys, "rotated", r, after=True)),
-            Case("values", r, known(values, "values", r)),
-        ]
     for r in (64, 32):
         found += [
-            Case("keys before rotation, for queries", r, known(keys, "keys", r, before)),
-            Case(
-                "keys after rotation, for queries", r, known(keys, "rotated", r, after, after=True)
-            ),
-            Case("values, for outputs", r, known(values, "values", r, output)),
+            cut("keys before rotation", r, "keys", keys),
+            cut("values", r, "values", values),
+            cut("keys after rotation", r, "rotated", after),
+            cut("keys before rotation, for queries", r, "keys", keys, moments.query_use),
+            cut("keys after rotation, for queries", r, "rotated", after, moments.rotated_query_use),
         ]
+    found += [cut("values, for outputs", 64, "values", values, moments.output_use)]
     for r in (192, 96):
         found += [
-            Case("keys and values together", r, known(both, "both", r)),
-            Case("keys and values together, for use", r, known(both, "both", r, joint)),
+            cut("keys and values together", r, "both", both),
+            cut("keys and values together, for use", r, "both", both, moments.both_use),
         ]
-    found += [
+    rounded = cut("keys to 96, rounded", 96, "keys", functools.partial(keys, bits=4))
+    return [
+        *found,
         Case("bits, keys only", 2, always(cuts.round_cache(2, values=False))),
         Case("bits, keys only", 4, always(cuts.round_cache(4, values=False))),
-        Case("keys to 96, rounded", 4, known(keys, "keys", 96, bits=4)),
-        Case("keys before rotation", 96, known(keys, "keys", 96)),
+        rounded._replace(setting=4),
+        cut("keys before rotation", 96, "keys", keys),
     ]
-    return found
 
 
 def weight_cuts(study: Study) -> list[Case]:
     """Return cuts of weights: plainly, for inputs of each set of texts, and in bits."""
-    cut, found = study.cut_weights, []
-    for share in (0.9, 0.7, 0.5):
-        found += [Case("feed-forward, plain", share, lambda _, s=share: cut("feed", ())[s])]
+
+    def cut(name: str, share: float, texts: Sequence[str], by: Sequence[str], part: str) -> Case:
+        made = functools.partial(study.cut_weights, part, tuple(by))
+        return Case(name, share, lambda _: made()[share], texts=tuple(texts))
+
+    found = [cut("feed-forward, plain", 0.9, SETS, (), "feed")]
+    others = {own: [text for text in SETS if text != own] for own in SETS}
     for own in SETS:
-        others = tuple(text for text in SETS if text != own)
-        for share in SHARES:
-            made = lambda _, s=share, t=own: cut("feed", (t,))[s]  # noqa: E731
-            found += [Case("feed-forward, for inputs", share, made, texts=(own,))]
-        made = lambda _, t=own: cut("feed", (t,))[0.9]  # noqa: E731
-        found += [Case(f"feed-forward, for inputs of {own}", 0.9, made, texts=others)]
+        found += [cut("feed-forward, for inputs", s, [own], [own], "feed") for s in SHARES]
+        found += [cut(f"feed-forward, for inputs of {own}", 0.9, others[own], [own], "feed")]
     for own in SETS:
-        others = tuple(text for text in SETS if text != own)
-        made = lambda _, t=others: cut("feed", t)[0.9]  # noqa: E731
-        found += [Case("feed-forward, for inputs of both others", 0.9, made, texts=(own,))]
-    for bits in (3, 2):
-        rounded = functools.partial(moments.round_weights, study.model, moments.FEED, bits)
-        found += [Case("feed-forward, bits", bits, lambda _, make=rounded: make())]
-    found += [Case("attention weights, plain", 0.9, lambda _: cut("attention", ())[0.9])]
-    made = lambda text: cut("attention", (text,))[0.9]  # noqa: E731
-    return [*found, Case("attention weights, for inputs", 0.9, made)]
+        name = "feed-forward, for inputs of both others"
+        found += [cut(name, 0.9, [own], others[own], "feed")]
+    rounded = functools.partial(moments.round_weights, study.model, moments.FEED, 3)
+    found += [Case("feed-forward, bits", 3, lambda _: rounded())]
+    found += [cut("attention weights, plain", 0.9, SETS, (), "attention")]
+
+    def attention(text: str) -> dict[str, Tensor]:
+        return study.cut_weights("attention", (text,))[0.9]
+
+    return [*found, Case("attention weights, for inputs", 0.9, attention)]
 
 
 def long_cases() -> list[Case]:
     """Return cuts of texts of 1,024 tokens."""
     found = [Case("none", None, always(cuts.exact), 1024)]
-    for n in (64, 256, 32):
-        found += [
-            Case("window", n, always(cuts.window(n)), 1024),
-            Case(f"window and first {FIRST}", n, always(cuts.window(n, FIRST)), 1024),
-        ]
-    found += [Case("bits", bits, always(cuts.round_cache(bits)), 1024) for bits in (3, 4)]
-    return [*found, Case("sheets", 32, always(cuts.sheets(32)), 1024, draws=1)]
+    return [
+        *found,
+        Case(f"window and first {FIRST}", 64, always(cuts.window(64, FIRST)), 1024),
+        Case("window", 64, always(cuts.window(64)), 1024),
+        Case("bits", 3, always(cuts.round_cache(3)), 1024),
+        Case("sheets", 32, always(cuts.sheets(32)), 1024, texts=("prose",), draws=1),
+    ]
 
 
 def parts_left_out(study: Study) -> list[Case]:
-    """Return whole layers and heads of three layers, each left out alone, on the first draw."""
+    """Return layers, and heads of one, each left out alone, on one piece of each set."""
     layers = [(i, None) for i in range(LAYERS)]
-    heads = [(i, head) for i in (0, 11, 29) for head in range(smollm.HEADS)]
-    return [
-        Case(
-            "without layer" if head is None else "without head",
-            i if head is None else f"{i}.{head}",
-            lambda _, i=i, head=head: moments.without(study.model, i, head),
-            draws=1,
-        )
-        for i, head in layers + heads
-    ]
+    heads = [(i, head) for i in (11,) for head in range(smollm.HEADS)]
+    found = []
+    for i, head in layers + heads:
+        cut, setting = ("layer", i) if head is None else ("head", f"{i}.{head}")
+        make = functools.partial(moments.without, study.model, i, head)
+        found += [Case(f"without {cut}", setting, lambda _, m=make: m(), draws=1, pieces=1)]
+    return found
 
 
 def none() -> Case:
@@ -298,32 +296,38 @@ def none() -> Case:
 
 def graded() -> list[Case]:
     """Return the cuts whose answers are graded."""
-    wanted = {
-        "sheets": (8, 4, 16), "window": (8, 16), f"window and first {FIRST}": (8, 16, 32),
-        "averages": (8, 16), "bits": (3, 4),
-    }  # fmt: skip
-    new = Case("window and first 4", 4, always(cuts.window(4, FIRST)))
-    found = [case for case in figure_cuts() if case.setting in wanted.get(case.cut, ())]
-    return [none(), *found, new]
+    wanted = [
+        ("window and first 4", 8), ("sheets", 8), ("window", 8), ("bits", 3), ("averages", 16),
+        ("sheets", 4),
+    ]  # fmt: skip
+    by_name = {(case.cut, case.setting): case for case in figure_cuts()}
+    return [none(), *(by_name[name] for name in wanted)]
 
 
 def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
     """Return what to find of which case, in the order of work; a ``short`` run has little."""
-    figure, weights = [none(), *figure_cuts()], weight_cuts(study)
+    figure = [none(), *figure_cuts()]
     if short:
-        return [("rows", figure[1]), ("rows", latents(study)[0]), ("jobs", figure[1])]
-    first = [*figure, *weights[:4], *latents(study)]
-    last = [*other_tables(study), *weights[4:], *long_cases(), *parts_left_out(study)]
+        few = [case._replace(texts=("prose",), draws=1) for case in (figure[1], latents(study)[0])]
+        return [("rows", few[0]), ("rows", few[1]), ("jobs", figure[1])]
+    several = weight_cuts(study), latents(study), other_tables(study)
+    first, more = chain(*(some[:5] for some in several)), chain(*(some[5:] for some in several))
     return [
-        *(("rows", case) for case in first),
+        *(("rows", case) for case in figure),
         *(("jobs", case) for case in graded()),
+        ("uncut", none()),
+        *(("rows", case._replace(pieces=2)) for case in first),
         *(("continuations", case) for case in figure),
-        *(("rows", case) for case in last),
+        *(("rows", case._replace(pieces=2)) for case in more),
+        ("uncut", none()._replace(length=1024)),
+        *(("rows", case) for case in [*long_cases(), *parts_left_out(study)]),
     ]
 
 
 ABOUT = {
-    "pieces_of_a_draw": "four of 256 tokens, or one of 1,024; seed is the number of the draw",
+    "draws": "seed is the number of a draw: of four pieces of 256 tokens, of which the first two "
+    "or the first alone are read where a row says pieces 2 or 1, or of one piece of 1,024",
+    "uncut": "the loss of the whole model on the same pieces",
     "moments": "4,096 tokens of other pieces of the same set, unless the cut names others",
     "skip": 64,
 }

@@ -46,7 +46,7 @@ from measure.speed.linformer_methods import DIM, HEADS, MODES, Group, Method, me
 
 Row = dict[str, Any]
 Clock = Callable[[Callable[[int], Any], int], tuple[float, Any]]
-PACKAGES = ["torch", "lowrank-tutor", "linformer", "linformer-pytorch"]
+PACKAGES = ["torch", "lowrank-tutor"]
 K = 256
 CPU_THREADS, CPU_LENGTHS = 2, tuple(2**i for i in range(9, 15))
 CUDA_LENGTHS, MANY = (
@@ -70,11 +70,9 @@ class Plan(NamedTuple):
 
 def cpu_plan(lengths: Sequence[int] = CPU_LENGTHS) -> Plan:
     """Lay out the measurement of attention layers on a CPU."""
-    groups = [Group("module", "forward", "float32", 1, n, (K,), (K,)) for n in lengths]
+    groups = [Group("module", "forward", "float32", 1, n, (K,)) for n in lengths]
     groups += [
-        Group("module", "forward+backward", "float32", 1, n, (K,), (K,))
-        for n in lengths
-        if n <= 4096
+        Group("module", "forward+backward", "float32", 1, n, (K,)) for n in lengths if n <= 4096
     ]
     return Plan(groups, repeats=40, limit=8, seconds=3600)
 
@@ -96,14 +94,14 @@ def cuda_plan(
     ks: Sequence[int] = CUDA_KS,
     many: int = MANY,
 ) -> Plan:
-    """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences; peers at one k."""
+    """Lay out the measurement on a GPU: batches of at least ``many`` tokens, and single sequences."""
     order = [("module", "forward"), ("core", "forward"), ("module", "forward+backward")]
     order += [("encoder layer", mode) for mode in MODES]
     groups = []
     for (series, mode), dtype, n in itertools.product(order, dtypes, lengths):
         shown = tuple(k for k in ((K,) if series == "encoder layer" else ks) if k < n)
         batches = sorted({max(1, many // n), 1}, reverse=True)
-        groups += [Group(series, mode, dtype, batch, n, shown, (K,)) for batch in batches]
+        groups += [Group(series, mode, dtype, batch, n, shown) for batch in batches]
     return Plan(groups, repeats=20, limit=0.25, seconds=480)
 
 

@@ -1,4 +1,4 @@
-"""The layers that ``measure.speed.linformer`` times: this book's, those of other packages, and exact attention."""
+"""The layers that ``measure.speed.linformer`` times: this book's, and exact attention."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -10,8 +10,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor.layers import LinformerEncoderLayer
-from lowrank_tutor.linformer import linformer_attention
-from measure.packages.layers import Lucidrains, Ours, OursHeadwise, Size, Tatp22, seeded, split
+from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention
 
 DIM, HEADS, FEEDFORWARD = 512, 8, 4  # feed-forward networks are four times as wide as the tokens
 FUSED = "exact, fused"  # as PyTorch chooses
@@ -38,7 +37,6 @@ class Group(NamedTuple):
     batch: int
     n: int
     ks: tuple[int, ...]
-    peer_ks: tuple[int, ...] = ()  # those at which other packages are measured too
 
 
 class Method(NamedTuple):
@@ -55,13 +53,16 @@ class Exact(nn.Module):
 
     def __init__(self, attend: Attend, dim: int, heads: int) -> None:
         super().__init__()
-        ours = Ours().plain(Size(dim, heads, 1, 1))
+        ours = LinformerSelfAttention(dim, heads, 1, 1)
         self.attend, self.heads = attend, heads
         self.to_q, self.to_k, self.to_v, self.to_out = ours.to_q, ours.to_k, ours.to_v, ours.to_out
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Attend exactly."""
-        q, k, v = (split(project(x), self.heads) for project in (self.to_q, self.to_k, self.to_v))
+        q, k, v = (
+            project(x).unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for project in (self.to_q, self.to_k, self.to_v)
+        )
         return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
 
 
@@ -113,7 +114,8 @@ class Built(NamedTuple):
 def methods(group: Group, device: torch.device) -> list[Method]:
     """Build everything that one group measures, on the same tokens."""
     dtype = getattr(torch, group.dtype)
-    with seeded(0), torch.device(device):
+    torch.manual_seed(0)
+    with torch.device(device):
         if group.series == "core":
             shape = (group.batch, HEADS, group.n, DIM // HEADS)
             inputs, functions = (
@@ -143,14 +145,11 @@ def cores(group: Group, device: torch.device, dtype: torch.dtype) -> Iterator[Bu
 
 
 def modules(group: Group, device: torch.device) -> Iterator[tuple[str, int | None, nn.Module]]:
-    """Build attention with its linear maps: ours, that of other packages, and exact attention."""
+    """Build attention with its linear maps: ours, and exact attention."""
     for k in group.ks:
-        size = Size(DIM, HEADS, group.n, k)
-        yield Ours.name, k, Ours().plain(size)
-        yield OursHeadwise.name, k, OursHeadwise().plain(size)
-        if k in group.peer_ks:
-            yield Lucidrains.name, k, Lucidrains().plain(size)
-            yield "linformer-pytorch kv", k, Tatp22().shared(size)
+        for name, sharing in (("E = F", "key-value"), ("E != F", "headwise")):
+            layer = LinformerSelfAttention(DIM, HEADS, group.n, k, sharing=sharing)
+            yield f"lowrank_tutor {name}", k, layer
     for name, attend in exact_ways(device).items():
         yield name, None, Exact(attend, DIM, HEADS)
 
@@ -160,7 +159,8 @@ def encoder_layers(
 ) -> Iterator[tuple[str, int | None, nn.Module]]:
     """Build this book's encoder layer, and that of exact attention."""
     for k in group.ks:
-        yield Ours.name, k, LinformerEncoderLayer(DIM, HEADS, group.n, k, FEEDFORWARD * DIM, 0.0)
+        layer = LinformerEncoderLayer(DIM, HEADS, group.n, k, FEEDFORWARD * DIM, 0.0)
+        yield "lowrank_tutor E = F", k, layer
     for name, attend in exact_ways(device).items():
         yield name, None, EncoderLayer(Exact(attend, DIM, HEADS), DIM, FEEDFORWARD * DIM)
 

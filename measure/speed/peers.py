@@ -7,14 +7,12 @@ machine hardly counts. A ratio is our best time over the peer's: below 1 ours is
 """
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 import torch
-from linear_attention_transformer.linear_attention_transformer import linear_attn
 from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits
 from sklearn.decomposition import NMF as TheirNMF
@@ -24,7 +22,7 @@ from sklearn.utils.extmath import randomized_svd as sklearn_svd
 from threadpoolctl import threadpool_limits
 from torch.nn import functional
 
-from lowrank_tutor.attention import linear_attention, performer_attention
+from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.jl import distortion, gaussian_projection
 from lowrank_tutor.lda import lda
 from lowrank_tutor.nmf import nmf
@@ -32,14 +30,8 @@ from lowrank_tutor.pca import PCA
 from lowrank_tutor.svd import randomized_svd
 from measure.harness import interleaved, processor_clock, provenance, write
 
-with (
-    warnings.catch_warnings()
-):  # it reads torch's version by a class of distutils, which is deprecated
-    warnings.filterwarnings("ignore", "distutils Version classes", DeprecationWarning)
-    import performer_pytorch
-
 REPEATS = 3
-Call, Attend = Callable[[], Any], Callable[..., torch.Tensor]
+Call = Callable[[], Any]
 
 
 class Task(NamedTuple):
@@ -146,15 +138,6 @@ def one_start() -> Task:
     )  # fmt: skip
 
 
-def five_starts() -> Task:
-    """Digits in 16 parts from five starts, beside the same from one."""
-    x = load_digits().data
-    return parts(
-        "1,797 digits of 64 pixels, k = 16, five starts", "itself with one start", x,
-        lambda: nmf(x, 16, tolerance=1e-6, rng=0), lambda: nmf(x, 16, starts=1, tolerance=1e-6)[:2],
-    )  # fmt: skip
-
-
 def by_default() -> Task:
     """Digits in 10 parts as both do it by default: five starts beside one, and a far smaller tolerance."""
     x = load_digits().data
@@ -170,56 +153,45 @@ def written_out(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tens
     return q @ (k.mT @ v) / (q @ k.sum(dim=2, keepdim=True).mT)
 
 
-def attention(n: int, ours: Attend, theirs: Attend, names: tuple[str, str]) -> Task:
-    """Forward and backward, 8 heads of 64 numbers."""
-    q, k, v = (torch.randn(1, 8, n, 64, requires_grad=True) for _ in range(3))
+def attention() -> Task:
+    """Forward and backward, 8,192 tokens in 8 heads of 64 numbers."""
+    q, k, v = (torch.randn(1, 8, 8_192, 64, requires_grad=True) for _ in range(3))
 
-    def run(function: Attend) -> None:
+    def run(function: Callable[..., torch.Tensor]) -> None:
         function(q, k, v).square().sum().backward()
         for tensor in (q, k, v):
             tensor.grad = None
 
     return Task(
-        f"{names[0]}, {n:,} tokens, with gradient",
-        names[1],
-        lambda: run(ours),
-        lambda: run(theirs),
+        "linear_attention, 8,192 tokens, with gradient",
+        "its formula in plain PyTorch",
+        lambda: run(linear_attention),
+        lambda: run(written_out),
         None,
     )
 
 
-def tasks() -> list[Callable[[], Task]]:
-    """All tasks; each makes its data when its turn comes."""
-    linear = "linear_attention", "linear-attention-transformer"
-    random = "performer_attention, 256 features", "performer-pytorch"
-    fast = performer_pytorch.FastAttention(64, 256)
-    performer = functools.partial(performer_attention, features=fast.projection_matrix)
-    return [
-        sparse_svd, *(functools.partial(dense_svd, 4_000, 1_000, k, 1.0, "float64") for k in (100, 200, 250)),
-        *(functools.partial(dense_svd, 1_024, 1_024, k, 0.5, "float32") for k in (102, 200, 256)),
-        lambda: pca(10_000, 100), lambda: pca(50_000, 64), lambda: pca(1_000, 3_000), discriminants, distances,
-        one_start, five_starts, by_default,
-        lambda: attention(2_048, linear_attention, linear_attn, linear),
-        lambda: attention(8_192, linear_attention, linear_attn, linear),
-        lambda: attention(8_192, linear_attention, written_out, (linear[0], "its formula in plain PyTorch")),
-        lambda: attention(8_192, performer, fast, random),
-    ]  # fmt: skip
+# Each makes its data when its turn comes.
+TASKS: list[Callable[[], Task]] = [
+    sparse_svd,
+    *(functools.partial(dense_svd, 4_000, 1_000, k, 1.0, "float64") for k in (100, 200, 250)),
+    *(functools.partial(dense_svd, 1_024, 1_024, k, 0.5, "float32") for k in (102, 200, 256)),
+    *(functools.partial(pca, n, d) for n, d in ((10_000, 100), (50_000, 64), (1_000, 3_000))),
+    discriminants,
+    distances,
+    one_start,
+    by_default,
+    attention,
+]
 
 
 def main() -> None:
     """Measure, print and write."""
     torch.set_num_threads(1)
-    packages = [
-        "numpy",
-        "scipy",
-        "scikit-learn",
-        "torch",
-        "linear-attention-transformer",
-        "performer-pytorch",
-    ]
+    packages = ["numpy", "scipy", "scikit-learn", "torch"]
     meta, rows = provenance("python -m measure.speed.peers", packages), []
     meta["machine"] |= {"threads": 1}
-    for build in tasks():
+    for build in TASKS:
         task = build()
         calls = {
             "ours": lambda _, task=task: task.ours(),

@@ -28,13 +28,6 @@ class Block(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
-def groups(model: nn.Module, rate: float, rate_of_e: float) -> list[dict[str, Any]]:
-    """Give the projections along the sequence a learning rate of their own."""
-    along = {name: p for name, p in model.named_parameters() if name.endswith(".e")}
-    others = [p for name, p in model.named_parameters() if name not in along]
-    return [{"params": others, "lr": rate}, {"params": list(along.values()), "lr": rate_of_e}]
-
-
 class Training(ABC):
     """A model in training; a study says what the loss of the next batch is."""
 

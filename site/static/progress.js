@@ -4,43 +4,32 @@
   const KEY = "lowrank-practice",
     record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
   const all = (selector) => [...document.querySelectorAll(selector)];
-  const read = () => {
+  const parsed = (text) => {
     try {
-      return record(JSON.parse(localStorage.getItem(KEY)));
+      return record(JSON.parse(text));
     } catch {
       return {};
     }
   };
+  const read = () => parsed(localStorage.getItem(KEY));
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
   const state = (kept, kind) => (kind in kept ? (record(kept[kind]).days?.length >= 2 ? 2 : 1) : 0);
-  const element = (tag, properties, ...children) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  };
+  const button = (text, onclick) =>
+    element("button", { type: "button", class: "forget", onclick }, text);
   const rings = (kept, kinds) => {
     for (const link of all(".bd-sidebar-primary .toctree-l1 > a")) {
-      const page = new URL(link.href).pathname
-        .split("/")
-        .pop()
-        .replace(/\.html$/, "");
-      const mine = kinds.filter(([, [, , where]]) => where === page);
+      const mine = kinds.filter(([, [, , page]]) => link.pathname.split(/[/.]/).includes(page));
       link.querySelector(".ring")?.remove();
       const states = mine.map(([kind]) => state(kept, kind)),
-        done = states.filter((one) => one === 2).length;
-      if (!states.some(Boolean)) continue;
-      const ring = element(
-        "span",
-        { className: "ring", title: `${done} of ${mine.length} kinds of problem kept` },
-        element(
-          "span",
-          { className: "visually-hidden" },
-          ` (${done} of ${mine.length} kinds of problem kept)`,
-        ),
-      );
+        done = states.filter((one) => one === 2).length,
+        tried = states.filter(Boolean).length;
+      if (!tried) continue;
+      const title = `${done} of ${mine.length} kinds of problem kept`,
+        words = element("span", { class: "visually-hidden" }, ` (${title})`),
+        ring = element("span", { class: "ring", title }, words);
       ring.style.setProperty("--kept", done / mine.length);
-      ring.style.setProperty("--tried", states.filter(Boolean).length / mine.length);
+      ring.style.setProperty("--tried", tried / mine.length);
       link.append(ring);
     }
   };
@@ -49,7 +38,7 @@
       const now = state(kept, item.dataset.kind);
       item.dataset.state = now;
       item.querySelector(".state")?.remove();
-      if (now) item.append(element("span", { className: "state" }, ` ${STATES[now]}`));
+      if (now) item.append(element("span", { class: "state" }, ` ${STATES[now]}`));
     });
   const isDay = (day) => typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day);
   const isKept = (one) =>
@@ -58,59 +47,49 @@
     Number.isFinite(one.last) &&
     typeof one.missed === "boolean" &&
     [1, 2, 3].includes(one.level);
+  /** A clock ran ahead where a time lies after now: that time is as good as none. */
+  const when = ({ last }) => (last <= Date.now() ? last : 0);
   /** Add what a file holds to what is kept, all days and otherwise the newer of the two, and say how it went. */
   const bring = async (file) => {
-    const kept = read(),
-      text = await file.text();
-    let brought = [];
-    try {
-      brought = Object.entries(record(JSON.parse(text))).filter(([kind]) =>
-        Object.hasOwn(window.lowrankKinds, kind),
-      );
-    } catch {
-      /* nothing was brought */
-    }
+    const brought = Object.entries(parsed(await file.text())).filter(([kind]) =>
+      Object.hasOwn(window.lowrankKinds, kind),
+    );
     if (!brought.length || !brought.every(([, one]) => isKept(one)))
       return "This file holds no record of practice. Nothing has changed.";
+    // Somewhere on Earth, tomorrow may have begun.
+    const kept = read(),
+      tomorrow = new Date(Date.now() + 864e5).toISOString();
     for (const [kind, one] of brought) {
-      const mine = isKept(kept[kind]) ? kept[kind] : { days: [], last: 0 };
-      kept[kind] = {
-        ...(one.last > mine.last ? one : mine),
-        days: [...new Set([...mine.days, ...one.days])].sort(),
-      };
+      const mine = isKept(kept[kind]) ? kept[kind] : { days: [], last: 0 },
+        newer = when(one) >= when(mine) ? one : mine;
+      const days = [...new Set([...mine.days, ...one.days])].filter((day) => day <= tomorrow);
+      kept[kind] = { ...newer, last: when(newer), days: days.sort() };
     }
-    try {
-      localStorage.setItem(KEY, JSON.stringify(kept));
-    } catch {
+    const written = JSON.stringify(kept);
+    localStorage.setItem(KEY, written);
+    if (localStorage.getItem(KEY) !== written)
       return "This browser keeps nothing. Nothing has changed.";
-    }
     return `Imported ${brought.length} of the kinds.`;
   };
   const list = (place, kept, kinds) => {
     const known = kinds.filter(([kind]) => kind in kept);
     if (!place.empty) {
-      const file = element("input", {
-          type: "file",
-          accept: ".json,application/json",
-          hidden: true,
-        }),
-        said = element("output", { ariaLive: "polite" });
-      file.addEventListener("change", async () => {
+      const onchange = async () => {
         const words = await bring(file.files[0]);
-        file.value = ""; // the same file may be chosen again
+        // The same file may be chosen again.
+        file.value = "";
         show();
         said.textContent = words;
-      });
+      };
+      const accept = ".json,application/json",
+        file = element("input", { type: "file", accept, hidden: true, onchange }),
+        said = element("output", { "aria-live": "polite" });
       place.empty = [...place.childNodes];
       place.after(
         element(
           "p",
           {},
-          element(
-            "button",
-            { type: "button", className: "forget", onclick: () => file.click() },
-            "Import",
-          ),
+          button("Import", () => file.click()),
           " ",
           file,
           said,
@@ -132,41 +111,24 @@
     const save = element(
       "a",
       {
-        className: "forget",
+        class: "forget",
         download: "lowrank-practice.json",
         href: `data:application/json,${encodeURIComponent(localStorage.getItem(KEY))}`,
       },
       "Export",
     );
-    const forget = element(
-      "button",
-      {
-        type: "button",
-        className: "forget",
-        onclick: () => {
-          const before = localStorage.getItem(KEY);
-          localStorage.removeItem(KEY);
-          show();
-          place.append(
-            element(
-              "button",
-              {
-                type: "button",
-                className: "forget",
-                onclick: () => {
-                  localStorage.setItem(KEY, before);
-                  show();
-                  place.focus();
-                },
-              },
-              "Undo",
-            ),
-          );
-          Object.assign(place, { tabIndex: -1 }).focus();
-        },
-      },
-      "Delete",
-    );
+    const forget = button("Delete", () => {
+      const before = localStorage.getItem(KEY);
+      localStorage.removeItem(KEY);
+      show();
+      const undo = button("Undo", () => {
+        localStorage.setItem(KEY, before);
+        show();
+        place.focus();
+      });
+      place.append(undo);
+      Object.assign(place, { tabIndex: -1 }).focus();
+    });
     place.replaceChildren(element("ul", {}, ...items), element("p", {}, save, " ", forget));
   };
   const show = () => {

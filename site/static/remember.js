@@ -99,11 +99,6 @@
     }
   };
 
-  const element = (tag, properties, ...children) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  };
   const GRADES = { 1: "right", 0.5: "near", 0: "not near" };
   /** How a guess went; a drawn curve has no words. */
   const verdict = ({ guess, grade, you, answer }) => {
@@ -182,7 +177,7 @@
       "button",
       {
         type: "button",
-        className: "forget",
+        class: "forget",
         onclick: () => {
           const before = read();
           try {
@@ -208,7 +203,7 @@
       },
       "Forget all",
     );
-    const undo = element("button", { type: "button", className: "forget" }, "Undo");
+    const undo = element("button", { type: "button", class: "forget" }, "Undo");
     addEventListener("pageshow", show);
     addEventListener("storage", show);
     show();

@@ -89,12 +89,6 @@ addEventListener("DOMContentLoaded", () => {
     .filter(([points], i) => i < LEAST || points > 0.3 * best[0][0])
     .slice(0, MOST)
     .map(([, each]) => each);
-  const make = (name, text = "", to = null) => {
-    const element = document.createElement(name);
-    element.textContent = text;
-    to?.append(element);
-    return element;
-  };
   /** The words around those that were asked for, as many of them as stand together. */
   const lines = (text) => {
     const parts = text.split(" "),
@@ -109,11 +103,9 @@ addEventListener("DOMContentLoaded", () => {
       if (sum > most + 1e-9) [most, start] = [sum, Math.max(0, i - LINES + 1)];
     });
     start = Math.min(start + 8 * (start > 0), Math.max(0, parts.length - LINES)); // what was found is not the last word
-    const paragraph = make("p", start ? "… " : "");
+    const paragraph = element("p", {}, start ? "… " : "");
     parts.slice(start, start + LINES).forEach((part, i) => {
-      if (points[start + i] > 0) make("mark", part, paragraph);
-      else paragraph.append(part);
-      paragraph.append(" ");
+      paragraph.append(points[start + i] > 0 ? element("mark", {}, part) : part, " ");
     });
     if (start + LINES < parts.length) paragraph.append("…");
     return paragraph;
@@ -122,21 +114,21 @@ addEventListener("DOMContentLoaded", () => {
     (word) => query.includes(stem(word)) && !documents.some(({ counts }) => counts.has(stem(word))),
   );
   const nowhere = missing.length ? `; not in the book: ${missing.join(", ")}` : "";
-  const said = make(
+  const said = element(
     "p",
+    { role: "status" },
     shown.length
       ? `${shown.length} ${shown.length > 1 ? "places" : "place"}, best first${nowhere}`
       : "These words did not match any place in the book.",
-    place,
   );
-  said.role = "status";
-  const list = make("ul", "", place);
+  const list = element("ul");
+  place.append(said, list);
   for (const { address, page, title, text } of shown) {
-    const item = make("li", "", list),
-      link = make("a", title, item),
-      [file, anchor] = address.split("#");
-    link.href = `${file}?highlight=${encodeURIComponent(query.join(" "))}${anchor ? `#${anchor}` : ""}`;
-    if (!title.endsWith(page)) make("small", ` ${page}`, item);
+    const [file, anchor] = address.split("#"),
+      href = `${file}?highlight=${encodeURIComponent(query.join(" "))}${anchor ? `#${anchor}` : ""}`,
+      item = element("li", {}, element("a", { href }, title));
+    if (!title.endsWith(page)) item.append(element("small", {}, ` ${page}`));
     if (text) item.append(lines(text));
+    list.append(item);
   }
 });

@@ -5,8 +5,6 @@ import re
 
 import numpy as np
 import pytest
-import scipy.linalg
-import scipy.optimize
 import torch
 from matrices import fresh
 
@@ -67,11 +65,6 @@ def test_no_silent_broadcasting(s_shape, h_shape):
             lambda: score([1, 2], np.ones((3, 2)), [1, 2]),
             "s must be as long as w has rows, got shapes (2,) and (3, 2)",
         ),
-        (lambda: score([1, 2], np.ones((2, 3)), [1, 2]), "h must be as long as w has columns"),
-        (
-            lambda: reduced_rank_score([1, 2], [[1]], [[1]], [1]),
-            "s must be as long as u has columns",
-        ),
         (
             lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]),
             "h must be as long as v has columns",
@@ -80,18 +73,9 @@ def test_no_silent_broadcasting(s_shape, h_shape):
             lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]),
             "u and v must have equally many rows",
         ),
-        (lambda: factorize(np.ones((3, 2)), 3), "k must be between 1 and min(d2, d1) = 2, got 3"),
         (
             lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]),
             "w must have a row for each column of u",
-        ),
-        (
-            lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], [[1.0]]),
-            "w must have a row for each column of u",
-        ),
-        (
-            lambda: score_error(np.ones((2, 3)), [[1.0, 2.0]], np.ones((2, 3))),
-            "u and v must have equally many rows",
         ),
     ],
 )
@@ -105,16 +89,13 @@ def test_bad_input_is_refused(call, message):
     ("bad", "message"),
     [
         (np.eye(3), "be of shape (2, 2) to match w, got shape (3, 3)"),
-        ([[1, 0.5], [0.4, 1]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1e8, 0.5], [0.4, 1e-8]], "be symmetric, got 0.5 and 0.4 across the diagonal"),
         ([[1, 0], [0, -1e-9]], "be positive semidefinite, got -1e-09 on its diagonal"),
-        ([[1, 2], [2, 1]], "be positive semidefinite, got the eigenvalue -1 (at unit diagonal)"),
         (
             [[4, 2.1], [2.1, 1]],
             "be positive semidefinite, got the eigenvalue -0.05 (at unit diagonal)",
         ),
         ([[1, 1], [1, 0]], ZERO),
-        ([[0, 1], [0, 1]], ZERO),
     ],
 )
 def test_bad_moments_are_refused(name, bad, message):
@@ -123,64 +104,6 @@ def test_bad_moments_are_refused(name, bad, message):
 
 
 # the best factors
-
-
-@pytest.mark.parametrize(("d2", "d1", "k", "rank"), [(3, 3, 1, None), (3, 4, 2, 2)])
-def test_no_search_does_better(d2, d1, k, rank):
-    w, a, b = fresh(4).standard_normal((d2, d1)), moment(d2, rank, seed=5), moment(d1, rank, seed=6)
-    optimum = score_error(w, *factorize(w, k, s_moment=a, h_moment=b), s_moment=a, h_moment=b) ** 2
-    scale = np.einsum("ij,kl,ik,jl->", w, w, a, b)  # E (s^T W h)^2, as sums over all coordinates
-
-    def loss(x):
-        u, v = x[: k * d2].reshape(k, d2), x[k * d2 :].reshape(k, d1)
-        e = u.T @ v - w
-        g = 2 * a @ e @ b / scale
-        return np.sum(g * e) / 2, np.concatenate([(v @ g.T).ravel(), (u @ g).ravel()])
-
-    least = min(
-        scipy.optimize.minimize(
-            loss,
-            fresh(seed).standard_normal(k * (d2 + d1)),
-            jac=True,
-            method="BFGS",
-            options={"gtol": 1e-11},
-        ).fun
-        for seed in range(10)
-    )
-    assert abs(least * scale - optimum) < 1e-8 * scale
-    assert least * scale >= optimum - 1e-12 * scale
-
-
-def test_error_of_all_pairs():
-    """All pairs of two samples are independent draws, so that the moments give the error exactly."""
-    rng = fresh(8)
-    s = 1 + rng.standard_normal((30, 6)) @ rng.standard_normal((6, 6))
-    h = rng.standard_normal((40, 5)) @ rng.standard_normal((5, 5)) - 2
-    w, a, b = rng.standard_normal((6, 5)), s.T @ s / 30, h.T @ h / 40
-    errors = {}
-    for name, moments in {
-        "moments": (a, b),
-        "covariances": (np.cov(s.T, bias=True), np.cov(h.T, bias=True)),
-        "none": (None, None),
-    }.items():
-        u, v = factorize(w, 2, s_moment=moments[0], h_moment=moments[1])
-        errors[name] = math.sqrt(np.mean((s @ (w - u.T @ v) @ h.T) ** 2))
-        assert score_error(w, u, v, s_moment=a, h_moment=b) == pytest.approx(
-            errors[name], rel=1e-12
-        )
-    assert errors["moments"] < 0.9 * errors["covariances"]
-    assert errors["moments"] < 0.9 * errors["none"]
-
-
-def test_zero_moments():
-    w = fresh().standard_normal((3, 4))
-    u, v = factorize(w, 3, s_moment=np.diag([1.0, 0.0, 4.0]))
-    np.testing.assert_allclose(u.T @ v, w * [[1], [0], [1]], atol=1e-14)
-    for moments in ({"s_moment": np.zeros((3, 3))}, {"h_moment": np.zeros((4, 4))}):
-        u, v = factorize(w, 2, **moments)
-        np.testing.assert_array_equal(u, np.zeros((2, 3)))
-        np.testing.assert_array_equal(v, np.zeros((2, 4)))
-        assert score_error(w, u + 1, v + 1, **moments) == 0.0
 
 
 def test_single_precision_moments():

@@ -34,15 +34,7 @@ def jobs_left(chapter, *, numbers, cut):
     return {"error": math.sqrt(missed / size), "right": share(chapter["told"], weights=weights)}
 
 
-def still_keys(_chapter, *, turning, keys):
-    """The row of the record, by another way through it."""
-    rows = json.loads((DATA / "storyteller_rotary.json").read_text(encoding="utf-8"))["rows"]
-    wanted = {"keys": keys, "turning": turning, "latent": 0}
-    (row,) = [row for row in rows if wanted.items() <= row.items()]
-    return {"right": row["answered"]}
-
-
-EXPLORERS = {"jobs-left": jobs_left, "still-keys": still_keys}
+EXPLORERS = {"jobs-left": jobs_left}
 
 
 @pytest.fixture(scope="module")
@@ -145,15 +137,15 @@ def test_words_chosen_by_an_index():
         assert round(answered[words], 2) == rounded
 
 
-def test_index_by_hand_and_in_glm_5(chapter):
+def test_index_by_hand_and_in_deepseek(chapter):
     assert chapter["shares"].tolist() == pytest.approx([3 / 4, 1 / 4])
     rows = json.loads((DATA / "models.json").read_text())["rows"]
-    (layers,) = [row["layers"] for row in rows if row["name"] == "GLM-5"]
+    (layers,) = [row["layers"] for row in rows if row["name"] == "DeepSeek-V3.2"]
     assert [(each["layers"], each.get("latent"), each.get("index")) for each in layers] == [
-        (78, 512, None),
-        (78, None, 128),
+        (61, 512, None),
+        (61, None, 128),
     ]
-    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [78 * 128, 78 * 576]
+    assert [chapter["whole"] - chapter["latents"], chapter["latents"]] == [61 * 128, 61 * 576]
     assert chapter["fewer"] == pytest.approx(576 * 131_072 / (128 * 131_072 + 576 * 2048))
 
 
@@ -212,13 +204,3 @@ def test_whose_use(chapter):
         share(chapter["told"], weights=storyteller.cut_latents(storyteller.trained_weights(), 32))
         == 1
     )
-
-
-def test_still_keys(chapter):
-    """What the page says of keys that stand still."""
-    rows = chapter["stored"]("rotary")
-    (latent,) = [row["answered"] for row in rows if (row["turning"], row["latent"]) == (8, 32)]
-    found = [
-        chapter["TURNED"][place] for place in (("mixed", 8), ("mixed", 32), ("as they are", 8))
-    ]
-    assert [round(share, 2) for share in (*found, latent)] == [0.97, 0.98, 0.95, 0.94]

@@ -20,43 +20,6 @@ def page():
     return run(ROOT / "book" / "packages.md").namespace
 
 
-def test_contract_table(page):
-    """Every question stands there once, with every outcome and every remark."""
-    contract = stored("linformer_contract")
-    assert page["linformers"] == contract
-    packages = dict(zip(contract["meta"]["packages"], "abcd", strict=True))
-    table, _, others = page["asked"](contract, packages).data.partition("All pass these: ")
-    escape = page["html"].escape
-    shown = []
-    for line, told in contract["meta"]["lines"].items():
-        rows = [row for row in contract["rows"] if row["line"] == line]
-        if all(row["outcome"] == "holds" for row in rows):
-            assert escape(told["title"]) in others
-        else:
-            assert (
-                table.count(f">{escape(told['title'])} (at most {number(told['bar'], 'g')})<") == 1
-            )
-            shown += rows
-    for outcome, (_, mark) in page["LOOKS"].items():
-        assert table.count(f"{mark} {outcome}<") == sum(row["outcome"] == outcome for row in shown)
-    for row in shown:
-        assert escape(row["remark"] or "") in table
-
-
-def test_outcome_contrast(page):
-    """Each chip says its outcome in words, white on a color of at least 4.5 to 1."""
-
-    def luminance(color):
-        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    assert set(page["LOOKS"]) | {"error"} == set(stored("linformer_contract")["meta"]["outcomes"])
-    for outcome, (color, mark) in page["LOOKS"].items():
-        assert 1.05 / (luminance(color) + 0.05) >= 4.5, outcome
-        assert mark
-
-
 def test_bold_methods(page):
     rows = page["bench"]["rows"]
     for row in rows:

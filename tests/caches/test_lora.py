@@ -68,14 +68,6 @@ def test_output_and_merge(options, bias):
     torch.testing.assert_close(merged(x), layer(x), rtol=0, atol=1e-12)
 
 
-def test_null_space_and_rank():
-    layer = lora_of(r=3, n=9)
-    null = torch.linalg.svd(layer.a.detach()).Vh[3:]
-    assert len(null) == 6
-    torch.testing.assert_close(layer(null), layer.linear(null), rtol=0, atol=1e-12)
-    assert torch.linalg.matrix_rank(layer.update()) == 3
-
-
 def test_start_of_a():
     layer = LoraLinear(nn.Linear(400, 3), 3, generator=torch.Generator().manual_seed(0))
     assert layer.a.abs().max() <= 1 / 20
@@ -123,23 +115,6 @@ def test_lora_compiles(compiler):
         tensors((4, 7), dtype=torch.float32),
     )
     torch.testing.assert_close(compiler(layer, backend="eager")(x), layer(x))
-
-
-@LORAS
-def test_gradients_through_weight(options):
-    """The gradients of the factors are those of a call: without lengths, s B^T G and s G A^T."""
-    layer, (x, up) = lora_of(alpha=3, **options), tensors((4, 7), (4, 5), seed=9)
-    learned = [part for part in layer.parameters() if part.requires_grad]
-    of_weight, of_call = (
-        torch.autograd.grad((out * up).sum(), learned)
-        for out in (nn.functional.linear(x, layer.weight, layer.bias), layer(x))
-    )
-    for one, other in zip(of_weight, of_call, strict=True):
-        torch.testing.assert_close(one, other)
-    if layer.lengths is None:
-        of_a, of_b = layer.factor * layer.b.T @ up.T @ x, layer.factor * up.T @ x @ layer.a.T
-        torch.testing.assert_close(of_weight[0], of_a)
-        torch.testing.assert_close(of_weight[1], of_b)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -270,14 +245,6 @@ def test_adapters_alone(options):
     assert torch.equal(model(x), out)
 
 
-def test_one_layer_as_model():
-    model, (x,) = moved(inject_lora(nn.Linear(6, 6, dtype=torch.float64), "", 2)), tensors((4, 6))
-    with without_lora(model) as off:
-        assert off is model.linear
-    again = inject_lora(copy.deepcopy(model.linear), "", 2)
-    assert torch.equal(load_lora(again, lora_state(model))(x), model(x))
-
-
 def test_dropout():
     """The update alone is dropped from, in training alone, and is right on average."""
     layer = lora_of(dropout=0.5, alpha=3)
@@ -316,18 +283,14 @@ OTHERS = "names must be ends of names of layers (head, out_proj), got"
     ("call", "message"),
     [
         (lambda: inject_lora(OfParts(), "word", 1), f"ValueError: {OTHERS} 'word' of Embedding: LoraLinear adapts"),
-        (lambda: inject_lora(OfParts(), "conv", 1), f"ValueError: {OTHERS} 'conv' of Conv1d: LoraLinear adapts"),
-        (lambda: inject_lora(OfParts(), "attn", 1), f"ValueError: {OTHERS} 'attn' of MultiheadAttention: LoraLinear"),
         (lambda: inject_lora(OfParts(), "in_proj_weight", 1),
          f"ValueError: {OTHERS} 'in_proj_weight' of MultiheadAttention: LoraLinear adapts nn.Linear alone; peft"),
         (lambda: LoraLinear(nn.Embedding(5, 4), 1),
          "TypeError: linear must be a torch.nn.Linear, got Embedding: LoraLinear adapts nn.Linear alone; peft adapts"),
-        (lambda: inject_lora(OfParts(), "head", 1, lora_alpha=4),
-         "TypeError: options must be alpha, scaling, init, magnitude, dropout, or generator, got lora_alpha: alpha is"),
         (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "head", 2))),
          "ValueError: state must have the shapes of the adapters, got (2, 4) for (1, 4) at head.a: inject_lora with"),
-        (lambda: load_lora(inject_lora(OfParts(), "head", 1), lora_state(inject_lora(OfParts(), "out_proj", 1))),
-         "ValueError: state must have the shapes of the adapters, got nothing for (1, 4) at head.a: inject_lora with"),
+        (lambda: load_lora(inject_lora(OfParts(), "head", 1), {"base_model.model.head.lora_A.weight": torch.ones(1, 4)}),
+         "ValueError: state must have the shapes of the adapters, got nothing for (1, 4) at head.a: peft's lora_A is a"),
     ],
 )  # fmt: skip
 def test_ways_out(call, message):
@@ -340,10 +303,8 @@ NAMES = "ValueError: names must be ends of names of layers"
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"names": "q_pro"}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got 'q_pro'"),
         ({"names": "_proj"}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got '_proj'"),
-        ({"names": ["q_proj", "norm"]}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got 'norm'"),
-        ({"names": []}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got ''"),
+        ({"names": []}, "TypeError: names must be a string or several, got []"),
         (
             {"names": ["q_proj", "0"], "r": 4},
             "ValueError: r must be between 1 and min(m, n) = 3, got 4",

@@ -30,11 +30,15 @@ from lowrank_tutor.caches import (
     LoraLinear,
     compress,
     inject_lora,
+    input_moments,
     latent_attention,
     latent_from_heads,
+    load_lora,
+    lora_state,
     merge_lora,
     newton_schulz,
     power_step,
+    without_lora,
 )
 from lowrank_tutor.layers import (
     LinformerCrossAttention,
@@ -417,19 +421,6 @@ def forward_mode(name, n, mask):
 
 
 @promise(
-    "all",
-    "names of other libraries lead to ours",
-    name=list(FUNCTIONS),
-    other=["mask", "attention_mask"],
-)
-def other_names(name, other):
-    with pytest.raises(
-        TypeError, match=rf"^options must be .*\btoken_mask\b.*, got {other}: token_mask"
-    ):
-        Tokens(name, 3).call(**{other: torch.ones(2, 3)})
-
-
-@promise(
     "all", "gradients are those of finite differences", name=list(FUNCTIONS), mask=[None, "holes"]
 )
 def finite_differences(name, mask):
@@ -471,6 +462,7 @@ def under_autocast(name):
     if name.startswith(("linear", "performer", "delta")):
         assert torch.equal(out, plain)
     for found in (out, mixed):
+        assert found.dtype == torch.float32
         near(found, plain, 0.05)
 
 
@@ -667,6 +659,8 @@ def states_carry_on(name, lengths, mask, dtype=torch.float64, groups=2):
     _, whole = of.call(token_mask=real, return_state=True)
     for part, expected in zip(parts_of(state), parts_of(whole), strict=True):
         near(part.double(), expected.double(), DTYPES[dtype])
+        if of.function is delta_attention:
+            assert part.dtype == torch.promote_types(dtype, torch.float32)
 
 
 promise("functions with a state", "every cut gives the whole", name=STREAMS, lengths=[*compositions(5)],
@@ -708,11 +702,22 @@ SHAPES = {  # of the states of 20 tokens
 }
 
 
-@promise("functions with a state", "it is as small as promised", name=list(SHAPES))
-def shapes_of_states(name):
-    of, (options, shapes) = Tokens(name, 20), SHAPES[name]
+@promise("functions with a state", "it is as small as promised, and holds no memory of the caller's", name=list(SHAPES),
+         mask=[None, "all real"])  # fmt: skip
+def shapes_of_states(name, mask):
+    of, (options, shapes), real = Tokens(name, 20), SHAPES[name], a_mask(mask, 2, 20)
     of.options = of.options | options
-    assert [tuple(part.shape) for part in parts_of(of.call(return_state=True)[1])] == shapes
+    state = parts_of(of.call(token_mask=real, return_state=True)[1])
+    assert [tuple(part.shape) for part in state] == shapes
+    given = [real] * (mask is not None) + [part for part in of.tokens.values()]
+    memory = {part.untyped_storage().data_ptr() for part in given}
+    for part in state:
+        assert part.untyped_storage().data_ptr() not in memory
+        assert part.untyped_storage().nbytes() <= CHUNK * part.numel() * part.element_size()
+    numbers = [part.clone() for part in state]
+    for part in given:
+        part.zero_()
+    assert all(torch.equal(one, other) for one, other in zip(state, numbers, strict=True))
 
 
 @promise(
@@ -723,7 +728,7 @@ def shapes_of_states(name):
 def reordered_and_wider(name):
     of, order, real = Tokens(name, 9), torch.tensor([1, 0]), a_mask("holes", 2, 9)
     _, state = of.call(of.part(0, 6), token_mask=real[:, :6], return_state=True)
-    moved = state[order] if torch.is_tensor(state) else [part[order] for part in state]
+    moved = state[order] if torch.is_tensor(state) else [part[order].double() for part in state]
     out, _ = of.call(of.part(6, 9), token_mask=real[:, 6:], state=state, return_state=True)
     other, _ = of.call(
         of.part(6, 9, order), token_mask=real[order, 6:], state=moved, return_state=True
@@ -1268,6 +1273,20 @@ def low_rank():
     return model
 
 
+class Conv1D(nn.Module):
+    """Stands for the linear layer of GPT-2 in transformers."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(4, 4)), nn.Parameter(torch.zeros(4))
+
+
+def like_gpt2():
+    model = Tied()
+    model.middle = Conv1D()
+    return model
+
+
 def inject(names, r=2, **options):
     return lambda model: inject_lora(model, names, r, **options)
 
@@ -1283,6 +1302,28 @@ REFUSED = {  # a model, what is done to it, and the refusal
         "r must be at most the rank of the weight, 1, where",
     ),
     "packed": (packed, inject(BOTH), "linear.weight must be a plain tensor, got Packed"),
+    "a row of zeros": (
+        low_rank,
+        inject("middle", magnitude=True),
+        "linear.weight must have no row of length 0 where magnitude is True, because it would never learn, got 3 of 4",
+    ),
+    "a tied head alone": (Tied, inject("h*"), "got 'h*', which leaves out ['head'], tied to other"),
+    "GPT-2": (like_gpt2, inject("*"), "linear must be a torch.nn.Linear, got Conv1D: an nn.Linear"),
+    "GPT-2, cut": (
+        like_gpt2,
+        lambda model: compress(model.middle, 2),
+        "got Conv1D: an nn.Linear of its weight.T and bias does the same",
+    ),
+    "GPT-2, moments": (
+        like_gpt2,
+        lambda model: input_moments(model).__enter__(),
+        "linear must be a torch.nn.Linear, got Conv1D",
+    ),
+    "no layer, moments": (
+        nn.ReLU,
+        lambda model: input_moments(model).__enter__(),
+        "names must be ends of names of layers (none), got '*'",
+    ),
     "packed, cut": (
         packed,
         lambda model: compress(model.middle, 2),
@@ -1298,7 +1339,8 @@ REFUSED = {  # a model, what is done to it, and the refusal
 def refusals_change_nothing(row, frozen):
     make, call, message = REFUSED[row]
     model = make()
-    model.middle.bias.requires_grad_(not frozen)
+    for part in [*model.parameters()][-1:]:
+        part.requires_grad_(not frozen)
     kinds = {name: (type(part), part.training) for name, part in model.named_modules()}
     learning = {name: part.requires_grad for name, part in model.named_parameters()}
     numbers = {name: part.detach().clone() for name, part in model.state_dict().items()}
@@ -1313,9 +1355,12 @@ def refusals_change_nothing(row, frozen):
 
 
 @promise("merge_lora", "a tied weight is refused until it is untied, and then nothing is lost", names=["head", ["head",
-         "middle"]])  # fmt: skip
-def tied_weights(names):
-    model, x = moved(inject_lora(Tied(), names, 2)), torch.arange(6)
+         "middle"]], parameter=["the same", "of the same memory"])  # fmt: skip
+def tied_weights(names, parameter):
+    model, x = Tied(), torch.arange(6)
+    if parameter != "the same":
+        model.head.weight = nn.Parameter(model.head.weight.detach())
+    model = moved(inject_lora(model, names, 2))
     out, embedded = model(x).detach(), model.embed.weight.detach().clone()
     assert "got 'head' tied to one" in said(lambda: merge_lora(model))
     assert torch.equal(model(x), out)
@@ -1326,7 +1371,11 @@ def tied_weights(names):
     again.head.weight = nn.Parameter(again.head.weight.detach().clone())
     again.load_state_dict(model.state_dict())
     assert torch.equal(again(x), model(x))
-    assert merge_lora(moved(inject_lora(Tied(), "middle", 2))).head.weight.shape == (6, 4)
+    for others in ("middle", "*"):
+        assert merge_lora(moved(inject_lora(Tied(), others, 2))).head.weight.shape == (6, 4)
+    with input_moments(Tied()) as moments:
+        Tied()(x)
+    assert not moments
 
 
 @promise("inject_lora", "a layer that is the whole model is adapted", options=OPTIONS, r=[1, 3])
@@ -1337,6 +1386,10 @@ def root_layer(options, r):
     assert any(part.requires_grad for part in model.parameters())
     assert not any(part.requires_grad for part in model.linear.parameters())
     out = moved(model)(x)
+    again = load_lora(inject_lora(linear_of(3, 5), "", r, **options), lora_state(model))
+    assert torch.equal(again(x), out)
+    with without_lora(model) as off:
+        assert off is linear
     near(merge_lora(model)(x), out)
 
 
@@ -1352,17 +1405,37 @@ def merge_overflows(dtype, magnitude):
     assert f"the merged weight must be finite in {dtype}, got" in said(layer.merged)
 
 
-@promise("LoraLinear", "a row of zeros has no length, and stays", dtype=list(DTYPES), r=[1, 2])
-def row_of_zeros(dtype, r):
-    linear = linear_of(3, 5, dtype=dtype)
-    with torch.no_grad():
-        linear.weight[1] = 0
-    layer = moved(LoraLinear(linear, r, magnitude=True))
-    with torch.no_grad():
-        layer.lengths[1] = 0
-    layer.weight.square().sum().backward()
-    assert all(part.grad.isfinite().all() for part in (layer.a, layer.b, layer.lengths))
-    assert not layer.merged().weight[1].any()
+@promise(
+    "LoraLinear",
+    "alpha scales the update, called or merged",
+    options=OPTIONS[:3],
+    factor=[0.5, 3.0],
+)
+def alpha_is_set(options, factor):
+    layer, (x,) = moved(LoraLinear(linear_of(5, 4), 2, **options)), tensors((3, 4))
+    expected = array(layer.linear(x)) + factor * (array(layer(x)) - array(layer.linear(x)))
+    layer.alpha *= factor
+    near(layer(x), expected)
+    near(layer.merged()(x), expected)
+    assert f"alpha={layer.alpha:g}," in layer.extra_repr()
+
+
+@promise("compress", "acts where a model reads weights", where=["self_attn.out_proj", "linear1", "linear2"],
+         training=[False, True])  # fmt: skip
+def cut_inside(where, training):
+    layer, (x,) = (
+        nn.TransformerEncoderLayer(6, 2, 8, 0, batch_first=True).double(),
+        tensors((2, 5, 6)),
+    )
+    plain = nn.Linear(*reversed(layer.get_submodule(where).weight.shape)).double()
+    pair = compress(layer.get_submodule(where), 3)
+    plain.load_state_dict({"weight": pair[1].weight @ pair[0].weight, "bias": pair[1].bias})
+    outputs = []
+    for part in (plain, pair):
+        layer.set_submodule(where, part)
+        with torch.no_grad():
+            outputs.append(layer.train(training)(x))
+    near(*outputs)
 
 
 @promise("power_step", "projects onto orthonormal columns, whatever the size of the numbers",

@@ -124,7 +124,7 @@ def test_what_changes_nothing(kind):
             )
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e-20, 1.0, 1e20, 1e150])
+@pytest.mark.parametrize("unit", [1e-160, 1e-20, 1.0, 1e20, 1e160])
 def test_operators_of_any_unit(unit):
     """Their entries cannot be bounded in advance; squares of products must not overflow."""
     a = KINDS["Gaussian"](50, 30)
@@ -289,10 +289,14 @@ def test_rounding_is_no_direction(dtype):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "most"), [("float16", 0.05), ("float32", 1e-4), ("float64", 1e-12)]
+    ("dtype", "most"), [("float16", 0.05), ("float32", 3e-4), ("float64", 1e-12)]
 )
 def test_factors_amplify_no_rounding(dtype, most):
-    """The product of the factors stays near matrices whose entries were rounded."""
+    """The product of the factors stays near matrices whose entries were rounded.
+
+    How near depends on the entries of ``f``. The largest are about 2,000, which times the eps of
+    float32 is 2.4e-4.
+    """
     rng = default_rng(3)
     for _ in range(1000):
         m, n = rng.integers(2, 40, 2)
@@ -386,13 +390,3 @@ def test_part_of_a_spectrum():
                     ValueError, match=f"^s must hold enough values for this {rule}, got {size} with"
                 ):
                     choose_rank(s[:size], **{rule: share}, total=np.square(a).sum())
-
-
-def test_color_images():
-    image = default_rng(0).random((12, 20, 3))
-    with pytest.raises(ValueError, match=r"of each of 12 matrices of shape \(20, 3\) = 3, got 5$"):
-        truncated_svd(image - 0.5, 5)
-    with pytest.raises(
-        ValueError, match=r"looks like an image of shape \(12, 20, 3\): move its colors first"
-    ):
-        truncated_svd(image, 2)

@@ -70,6 +70,11 @@ def test_sliders_heads_and_the_best(show):
     assert not hand.figure.get_by_label("numbers in a key").is_enabled(), (
         "latents have no keys of their own"
     )
+    record = hand.figure.locator(".record").inner_text()
+    for strange in ({"bytes": -1}, {"answered": 2.0}, {"state": None}):
+        kept = {"bytes": 1, "answered": 1.0, "state": {}} | strange
+        hand.figure.evaluate("(f, kept) => f.instrument.recall(kept)", kept)
+        assert hand.figure.locator(".record").inner_text() == record, strange
     kept = hand.page.evaluate("bests")
     assert [one["bytes"] for one in kept] == sorted((one["bytes"] for one in kept), reverse=True)
     hand.button("Show it").click()

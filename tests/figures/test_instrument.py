@@ -58,10 +58,12 @@ OTHER_STATES = {
         "cards": 3,
         "split": "tokens",
         "n": 2**19,
-        "weight_bits": 4,
+        "weight_bits": 4.25,
         "cache_bits": 8,
         "share": 75,
-        "pasted": '{"num_hidden_layers":2,"num_attention_heads":2,"head_dim":4,"state":5}',
+        "other": 2.5,
+        "own": [48, 864, 362],
+        "pasted": '{"model_type":"by hand","layers":2,"groups":2,"width":4}',
     },
     "draw_first": {"guess": 50, "shown": True},
 }
@@ -168,7 +170,7 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "1 window": lambda: figures.windows([0]),
     "23 windows": lambda: figures.windows(range(23)),
     "another story in windows": lambda: figures.windows(tale="most"),
-    "most cards": lambda: figures.card("Kimi-K3", "B200", 16, weight_bits=4),
+    "most cards": lambda: figures.card("DeepSeek-V3.2", "B200", 16, weight_bits=4.25),
 }
 
 
@@ -231,6 +233,7 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "album": {"written": [0, 65], "d": [8], "method": ["mean"]},
     "card": {
         "n": [0, 10_000, 2**20 + 2**13], "model": ["12", 8, "pasted"], "gpu": ["H300"], "cards": [0, 17], "share": [49],
+        "other": [-1, 41], "own": [[80, 2039], [0, 1, 1]],
         "split": ["words"], "weight_bits": [5], "cache_bits": [2], "pasted": [3],
     },
     "spectrum": {"k": [0, 13]},

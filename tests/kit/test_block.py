@@ -53,6 +53,13 @@ class Site:
         return f"<!doctype html><meta charset=utf-8><title>x</title>{''.join(self.linked)}{'<p>a page</p>'.join(blocks)}"
 
 
+STRANGERS = (  # other tools' elements, and names that no file of the package has
+    '<div data-styles="kit/charts/x.css" data-scripts="explorer kit/sliders/explorer.js"></div>',
+    '<div class="check" data-styles="theme-a ../../../../etc/passwd" data-scripts="analytics.js"></div>',
+    '<div class="check" data-scripts="; alert() kit/touch.js"></div>',
+)
+
+
 @pytest.mark.parametrize("linked", [False, True])
 def test_two_faces(browser, monkeypatch, tmp_path, linked):
     """Both work with several blocks of a kind; the linked one holds no style and no script that runs."""
@@ -70,9 +77,10 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
     shown = [*ask, score(), spectrum(), *forms]
     blocks = [block._repr_html_() for block in shown]
     blocks += [film._repr_mimebundle_()["text/html"] for film in films]
+    blocks += STRANGERS
     site = Site(tmp_path)
     page_text = site.page(*blocks)
-    names = sorted(path.name for path in (tmp_path / "_static/kit").glob("*"))
+    names = sorted(path.name for path in (tmp_path / "_static/lowrank-kit").glob("*"))
     expected = (
         "answer-form.js draw-first.js explorer.js figures.css kit.css kit.js score.js spectrum.js"
     )

@@ -134,6 +134,7 @@ MESSAGES = {
     "lines['a'] must have shape (2,), got (3,)": lambda: charts.curves(TWO, {"a": [1, 2, 3]}),
     "at must be one of the abscissas x, got 3": lambda: charts.curves(TWO, {"a": TWO}, at=3),
     "parts must have shape (any, any), got (2,)": lambda: charts.equation(TWO),
+    "means must be at least 0, got -1.0": lambda: charts.bars({"a": -1.0, "b": 2.0}),
 }
 
 
@@ -161,6 +162,8 @@ def test_bar_lengths():
     assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
     assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
     assert ax.collections[0].get_segments()[0][:, 0] == pytest.approx([1.9, 2.1])
+    assert charts.bars({"a": 0.0}).axes[0].get_xlim()[0] == 0
+    assert charts.bars({"a": 1.0}, {"a": 3.0}).axes[0].get_xlim()[0] == -2  # no interval is cut
     (ax,) = only_axes("by_name")
     assert ax.collections[0].get_segments()[2][:, 1] == pytest.approx([1.1, 1.3])
 

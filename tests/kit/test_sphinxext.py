@@ -68,6 +68,7 @@ def build(folder, fingerprint):
         "HOME": str(folder),
         "JUPYTER_PLATFORM_DIRS": "1",
         "IPYTHONDIR": str(folder),
+        PAGE_VARIABLE: "0",
     }
     done = subprocess.run(
         [str(a) for a in args], capture_output=True, text=True, env=env, check=False
@@ -83,8 +84,8 @@ def test_plain_book(tmp_path):
     (tmp_path / "conf.py").write_text(CONF)
     (tmp_path / "index.md").write_text(PAGE)
     said = build(tmp_path, "one")
-    # While the page is built the kernels know; afterwards nobody is told any more.
-    assert re.findall(r"^(?:PAGE VARIABLE|AFTERWARDS) (\w+)$", said, re.M) == ["1", "None"]
+    # While the page is built the kernels know; afterwards the host's own setting counts again.
+    assert re.findall(r"^(?:PAGE VARIABLE|AFTERWARDS) (\w+)$", said, re.M) == ["1", "0"]
     assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]) == tmp_path / CACHES / "one"
     # Unchanged, it is not executed again; when the package changes, it is; changed back, the old
     # results are there.
@@ -119,7 +120,7 @@ def test_fingerprint(tmp_path, monkeypatch):
     folder, pins = tmp_path / "package", tmp_path / "requirements.txt"
     for room in ("data", "__pycache__", "kit"):
         (folder / room).mkdir(parents=True)
-    monkeypatch.setattr(sphinxext, "__file__", str(folder / "kit" / "sphinxext.py"))
+    monkeypatch.setattr(sphinxext, "PACKAGE", folder)
     changes = [
         ("package/kit/sphinxext.py", "1"), ("package/rank.py", "2"), ("package/data/figures.json", "3"),
         ("package/rank.py", "xy"), ("package/second.py", "z"), ("requirements.txt", "numpy==2.0"),

@@ -73,8 +73,6 @@ def test_cost_by_hand():
     ("call", "message"),
     [
         (lambda: linformer_cost(9, dim=6, heads=2, k=3, max_len=8), "n must be between 1 and max_len = 8, got 9"),
-        (lambda: linformer_cost(8, dim=6, heads=2, k=10, max_len=9), "k must be between 1 and max_len = 9, got 10"),
-        (lambda: linformer_cost(8, dim=6, heads=4, k=3), "heads must divide dim = 6, got 4"),
         (lambda: pooling_projection(2, 10**30),
          f"max_len must give a matrix of at most 2**40 numbers, got 2 times {10**30}"),
     ],

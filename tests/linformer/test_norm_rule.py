@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from attentions import by_loops as exact_by_loops
 from attentions import real_tokens, said, tensors, triple
 from linformers import array, layer_by_loops, layer_of, lengths, nearly_the_identity, rule_by_loops
 from torch import nn
@@ -19,17 +18,6 @@ from lowrank_tutor.linformer import linformer_attention, pooling_projection
 
 RULES = pytest.mark.parametrize("rule", ["sum", "norm"])
 AVERAGES = pooling_projection(4, 8).double()
-KINDS = pytest.mark.parametrize("kind", ["key-value", "headwise", "averages", "learned averages"])
-
-
-def layer_of_kind(kind, dtype=torch.float64):
-    """Make a layer of one of these kinds; their rules are norm, norm, by entries, and sum."""
-    if kind in ("key-value", "headwise"):
-        return layer_of(sharing=kind, dtype=dtype)
-    e = AVERAGES.to(dtype, copy=True)
-    return layer_of(
-        k=4, projection=nn.Parameter(e) if kind.startswith("learned") else e, dtype=dtype
-    )
 
 
 @pytest.mark.parametrize("n", [1, 8, 20, 40, 100])
@@ -187,61 +175,6 @@ def counted_in_full(q, k, v, e, mask):
     return functional.scaled_dot_product_attention(q, rows @ k, rows @ v)
 
 
-@pytest.mark.parametrize("eps", [1e-8, 1e-4, 1e-2])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@RULES
-def test_a_trace_barely_votes(eps, dtype, rule):
-    (q, k, v), mask = triple(n_queries=6, dtype=dtype), lengths(4, 2, 5, n=6)
-    e = nearly_the_identity(eps, dtype) if rule == "norm" else nearly_the_identity(eps, dtype).abs()
-    exact = exact_by_loops(q, k, v, mask)
-    error = 20 * eps + (1e-6 if dtype == torch.float32 else 1e-14)
-    for f in (None, e.clone()):
-        np.testing.assert_allclose(
-            linformer_attention(q, k, v, e, f, token_mask=mask), exact, rtol=0, atol=error
-        )
-    assert abs(array(counted_in_full(q, k, v, e, mask)) - exact).max() > 0.4
-    layer, (x,) = (
-        layer_of(k=6, max_len=6, projection=e, dtype=dtype),
-        tensors((3, 6, 6), dtype=dtype),
-    )
-    expected = layer_by_loops(
-        layer_of(k=6, max_len=6, projection=torch.eye(6, dtype=dtype), dtype=dtype), x, mask
-    )
-    np.testing.assert_allclose(layer(x, token_mask=mask).detach(), expected, rtol=0, atol=error)
-
-
-def rescaled_by_length(q, k, v, e):
-    """Take the first n columns times sqrt(max_len / n), the popular way."""
-    n, max_len = k.shape[2], e.shape[1]
-    e = e[:, :n] * math.sqrt(max_len / n)
-    return functional.scaled_dot_product_attention(q, e @ k, e @ v)
-
-
-def zeroed_only(q, k, v, e, mask):
-    """Hide tokens by zeros, but let the rows that hold nothing else take their part of the softmax."""
-    hidden = ~mask[:, None, :, None]
-    return functional.scaled_dot_product_attention(
-        q, e @ k.masked_fill(hidden, 0), e @ v.masked_fill(hidden, 0)
-    )
-
-
-@pytest.mark.parametrize("rule", [None, "sum", "norm"])
-def test_common_alternatives(rule):
-    q, k, v = triple(1, 2, 22, 22, 8, 8)
-    exact, scale = torch.tensor(exact_by_loops(q, k, v)), v.abs().mean().item()
-    more = tensors((1, 2, 42, 8))[0]
-    k64, v64, mask = torch.cat([k, more], dim=2), torch.cat([v, more], dim=2), lengths(22, n=64)
-    one = torch.eye(64, dtype=torch.float64)
-    assert (
-        abs(linformer_attention(q, k64, v64, one, token_mask=mask, rule=rule) - exact).max() < 1e-14
-    )
-    assert abs(rescaled_by_length(q, k, v, one) - exact).mean() > 0.1 * scale
-    assert abs(zeroed_only(q, k64, v64, one, mask) - exact).mean() > 0.1 * scale
-    pooling, equal = pooling_projection(16, 64).double(), torch.ones_like(v64)
-    assert abs(rescaled_by_length(q, k, equal[:, :, :22], pooling) - 1).mean() > 0.1
-    assert abs(zeroed_only(q, k64, equal, pooling, mask) - 1).mean() > 0.1
-
-
 # floating point
 
 
@@ -279,86 +212,7 @@ def test_rescaling_precedes_rounding():
     ]
 
 
-def test_zero_and_emptied_rows():
-    q, k, v = tensors((1, 1, 2, 2), (1, 1, 3, 2), (1, 1, 3, 2))
-    first = torch.tensor([[True, False, False]])
-    e = torch.tensor([[2.0, 0, 0], [0, 0, 0], [0, 3, 4]], dtype=torch.float64)
-    for f in (e, None):
-        out = linformer_attention(q, k, v, e, f, token_mask=first)
-        # Row 1 takes part as a key of zeros, row 2 takes none.
-        weight = 1 / (1 + torch.exp(-(q @ (2 * k[:, :, :1]).transpose(2, 3)) / math.sqrt(2)))
-        np.testing.assert_allclose(out, weight * 2 * v[:, :, :1], rtol=1e-14)
-
-
-def test_no_row_in_both_matrices():
-    """Row 0 meets the real token in E alone, and row 1 in F alone."""
-    q, k, v = tensors((1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2))
-    e = torch.eye(2, dtype=torch.float64)
-    mask = torch.tensor([[True, False]])
-    assert torch.equal(
-        linformer_attention(q, k, v, e, e.flip(0), token_mask=mask), torch.zeros(1, 1, 2, 2)
-    )
-    layer, (x,) = layer_of(4, 2, 2, 2, sharing="headwise"), tensors((1, 2, 4))
-    layer.load_state_dict(layer.state_dict() | {"e": e, "f": e.flip(0)})
-    np.testing.assert_array_equal(
-        layer(x, token_mask=mask)[0, 0].detach(), layer.to_out.bias.detach()
-    )
-
-
 # what a mask promises
-
-
-@pytest.mark.parametrize("poison", [1e3, math.nan, math.inf])
-@KINDS
-def test_hidden_tokens_in_a_layer(poison, kind):
-    layer, mask, (x,) = layer_of_kind(kind), real_tokens(), tensors((3, 6, 6))
-    hidden, parameters = ~mask[:, :, None], list(layer.parameters())
-    results = []
-    for tokens in (x, x.masked_fill(hidden, poison)):
-        tokens = tokens.clone().requires_grad_()
-        out = layer(tokens, token_mask=mask)
-        total = (out * torch.arange(out.numel()).view(out.shape)).sum()
-        results.append([out.detach(), *torch.autograd.grad(total, [tokens, *parameters])])
-    for clean, dirty in zip(*results, strict=True):
-        assert torch.equal(clean, dirty)
-        assert torch.isfinite(clean).all()
-        assert clean.any()
-    out, grad_x, *_ = results[0]
-    with torch.no_grad():
-        without_gradient = layer(x.masked_fill(hidden, poison), token_mask=mask)
-    np.testing.assert_allclose(without_gradient, out, rtol=0, atol=1e-14)
-    for zeros in (out[~mask], grad_x[~mask]):
-        np.testing.assert_array_equal(zeros, 0)
-    assert (out[mask].abs().sum(dim=1) > 0).all()
-
-
-@pytest.mark.parametrize("zero_row", [False, True])
-@KINDS
-def test_hidden_sequences_give_zeros(kind, zero_row):
-    layer, (x,), mask = layer_of_kind(kind), tensors((2, 8, 6)), lengths(0, 8)
-    if zero_row:
-        with torch.no_grad():
-            layer.e[0] = 0
-    x.requires_grad_()
-    out = layer(x, token_mask=mask)
-    out.square().sum().backward()
-    with torch.no_grad():
-        without_gradient = layer(x, token_mask=mask)
-    for zeros in (out[0], without_gradient[0], x.grad[0]):
-        assert torch.equal(zeros, torch.zeros_like(zeros))
-    for some in (
-        out[1],
-        without_gradient[1],
-        x.grad[1],
-        *(parameter.grad for parameter in layer.parameters()),
-    ):
-        assert torch.isfinite(some).all()
-        assert some.abs().sum() > 0
-    layer.zero_grad()
-    layer(x, token_mask=torch.zeros_like(mask)).sum().backward()
-    assert all(
-        torch.equal(p.grad, torch.zeros_like(p)) for p in layer.parameters() if p.grad is not None
-    )
 
 
 # gradients where there is little left

@@ -8,9 +8,7 @@ import torch
 
 SCRIPTS = [
     "speed.linformer",
-    "speed.whole_layers",
     "training.long_study",
-    "training.training_study",
 ]
 
 

@@ -36,10 +36,10 @@ def test_record_is_complete():
 @pytest.mark.parametrize("series", ["core", "module", "encoder layer"])
 @pytest.mark.parametrize("mode", MODES)
 def test_measures_everything(series, mode):
-    group = linformer.Group(series, mode, "float32", 2, 64, (32,), (32,))
+    group = linformer.Group(series, mode, "float32", 2, 64, (32,))
     plan = linformer.Plan([group], repeats=2, limit=1, seconds=60)
     rows = linformer.carry_out("", plan, linformer.torch.device("cpu"), linformer.wall_clock, {})[1]
-    assert len(rows) == {"core": 2, "module": 5, "encoder layer": 2}[series]
+    assert len(rows) == {"core": 2, "module": 3, "encoder layer": 2}[series]
     assert all(row["runs"] == 2 and row["time_min"] > 0 for row in rows)
 
 
@@ -105,9 +105,7 @@ def test_shared_record_is_possible(meta, row, message):
 def test_share_writes_file(monkeypatch, tmp_path):
     """A stand-in for a card: what is measured becomes a file that passes the check above."""
     plan = linformer.cuda_plan(["float32"], lengths=(64,), ks=(32,), many=128)
-    plan = plan._replace(
-        groups=[group._replace(ks=(32,), peer_ks=(32,)) for group in plan.groups], repeats=2
-    )
+    plan = plan._replace(groups=[group._replace(ks=(32,)) for group in plan.groups], repeats=2)
     monkeypatch.setattr(harness, "DATA", tmp_path)
     monkeypatch.setattr(linformer, "cuda_plan", lambda dtypes: plan)
     monkeypatch.setattr(linformer, "card", lambda device: CARD)

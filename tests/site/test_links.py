@@ -72,6 +72,7 @@ def test_old_addresses(site, visit, address, base):
         visit(f"book/{old}", base=base).wait_for_url(f"{base}/book/{new}")
     still = visit("book/09-states.html", base=base, java_script_enabled=False)
     still.wait_for_url(f"{base}/book/10-states.html")
+    visit("book/teach.html", base=base).wait_for_url(f"{base}/book/index.html")
 
 
 @each_page

@@ -1,14 +1,14 @@
 // Pictures of grays, of signed numbers, and of one sheet with its two profiles.
 const layerPictures = (() => {
   const canvas = (place, title, size) => {
-    const words = controls.element("p", {}, title);
-    const made = controls.element("canvas", {
+    const words = element("p", {}, title);
+    const made = element("canvas", {
       width: size,
       height: size,
       role: "img",
       "aria-label": title,
     });
-    const box = controls.element("div", {}, words, made);
+    const box = element("div", {}, words, made);
     place.append(box);
     const pen = made.getContext("2d");
     const image = pen.createImageData(size, size);
@@ -48,7 +48,7 @@ const layerPictures = (() => {
   /** A picture of one sheet, its column profile at the left edge and its row profile along the top. */
   const layer = (place, title, size) => {
     const made = canvas(place, title, size);
-    const frame = controls.element("div", { class: "layer" });
+    const frame = element("div", { class: "layer" });
     const profile = (where, viewBox) => {
       const look = { class: where, viewBox, preserveAspectRatio: "none", "aria-hidden": "true" };
       const svg = stage.make("svg", look, frame);

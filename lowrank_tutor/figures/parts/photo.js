@@ -2,7 +2,7 @@
 const photo = (() => {
   /** The middle square of anything that can be drawn, on white, as size x size grays. */
   const square = (source, width, height, size) => {
-    const canvas = controls.element("canvas", { width: size, height: size });
+    const canvas = element("canvas", { width: size, height: size });
     const pen = canvas.getContext("2d", { willReadFrequently: true });
     const side = Math.min(width, height);
     pen.fillStyle = "#fff"; // what is transparent shows paper
@@ -70,7 +70,7 @@ const photo = (() => {
     let stream = null;
     try {
       stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "user" } });
-      const video = controls.element("video", { playsinline: "", muted: "" });
+      const video = element("video", { playsinline: "", muted: "" });
       video.muted = true;
       video.srcObject = stream;
       place.replaceChildren(video);
@@ -93,8 +93,8 @@ const photo = (() => {
   const offer = (place, size, tell, use) => {
     const own = controls.box(place, "control"),
       camera = controls.box(place, "control");
-    const file = controls.element("input", { type: "file", accept: "image/*" });
-    own.append(controls.element("label", { class: "file" }, file, "Open a picture"));
+    const file = element("input", { type: "file", accept: "image/*" });
+    own.append(element("label", { class: "file" }, file, "Open a picture"));
     const take = async (grays) => {
       try {
         const values = await grays;

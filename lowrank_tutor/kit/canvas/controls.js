@@ -11,12 +11,6 @@
 //   const holder = controls.titled(panels, "the spectrum");     // one with a title above it
 const controls = (() => {
   let made = 0; // groups of radio buttons need names of their own
-  const element = (tag, attributes = {}, ...children) => {
-    const made = document.createElement(tag);
-    Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
-    made.append(...children);
-    return made;
-  };
   const box = (place, look) => place.appendChild(element("div", look ? { class: look } : {}));
   const titled = (place, title) => place.appendChild(element("div", {}, element("p", {}, title)));
 

@@ -44,10 +44,8 @@ const mount = (figure, build) => {
     [...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]),
   );
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  const [room, line] = [controls.element("span"), controls.element("p")]; // the room of the longest sentence
-  said.before(
-    controls.element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line),
-  );
+  const [room, line] = [element("span"), element("p")]; // the room of the longest sentence
+  said.before(element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
   let state = start,
     goal = null,
     rest = 0,

@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 ENGINE = Script(
     "kit",
     (
+        "kit/element.js",
         "kit/touch.js",
         *(f"kit/canvas/{name}.js" for name in ("stage", "controls", "values", "instrument")),
     ),

@@ -28,9 +28,8 @@
 // write(element, attributes), say(element, words)   change an element only where it differs, or it is laid out anew
 const stage = (() => {
   const make = (tag, attributes, parent) => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
-    return parent ? parent.appendChild(element) : element;
+    const shape = element("svg:" + tag, attributes);
+    return parent ? parent.appendChild(shape) : shape;
   };
   const write = (element, attributes) =>
     Object.entries(attributes).forEach(

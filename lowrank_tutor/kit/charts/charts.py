@@ -17,14 +17,12 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import own_names
 from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import GRAY, INK, LINES, MUTED, TEAL, WIDTH, panel, styled
 
 APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
 
 
-@own_names(lines='curves(range(1, len(s) + 1), {"singular values": s}) plots them')
 @styled
 def curves(
     x: ArrayLike,
@@ -82,15 +80,18 @@ def bars(
 ) -> Figure:
     """Show one number of each of several things as a horizontal bar, with the number behind it to some ``decimals``.
 
-    ``means`` maps a name to its number, and ``spreads`` the same names to half the length of an
-    interval around it. ``colors`` maps names of bars to the color that each has instead of
+    ``means`` maps a name to its number, at least 0, and ``spreads`` the same names to half the length
+    of an interval around it. ``colors`` maps names of bars to the color that each has instead of
     ``color``.
     """
     means = {name: float(mean) for name, mean in named("means", means).items()}
+    if min(means.values()) < 0:
+        raise ValueError(f"means must be at least 0, got {min(means.values())}")
     left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches
     fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
     half: dict[str, Any] = named("spreads", spreads) if spreads else dict.fromkeys(means, 0.0)
-    farthest = max(means[name] + half[name] for name in means)
+    nearest = min(0.0, *(means[name] - half[name] for name in means))
+    farthest = max(means[name] + half[name] for name in means) or 1.0
     for place, (name, mean) in enumerate(means.items()):
         ax.barh(place, mean, height=0.62, color=(colors or {}).get(name, color), alpha=0.75)
         if spreads:
@@ -100,7 +101,9 @@ def bars(
     number = 0.15 + 0.075 * len(f"{farthest:.{decimals}f}")  # inches
     across = WIDTH - left - right
     ax.set(
-        xlim=(0, farthest * across / (across - number)), ylim=(len(means) - 0.4, -0.6), xticks=[]
+        xlim=(nearest, nearest + (farthest - nearest) * across / (across - number)),
+        ylim=(len(means) - 0.4, -0.6),
+        xticks=[],
     )
     ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
     ax.tick_params(length=0)

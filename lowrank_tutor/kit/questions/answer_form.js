@@ -3,12 +3,6 @@ const answerForm = (form) => {
   const data = JSON.parse(form.querySelector('script[type="application/json"]').textContent);
   const inputs = [...form.querySelectorAll("input")];
   const output = form.querySelector("output");
-  const apart = (one, other) => Math.abs(one - other);
-  const broken = (value) => value !== Math.floor(value);
-  const near = (given, wanted, slack) =>
-    slack || broken(wanted)
-      ? apart(given, wanted) <= slack * (1 + 1e-9)
-      : apart(given, wanted) <= (broken(given) ? 1e-9 : 0);
   const accepts = (value, { right, slack }) => near(value, right, slack);
   /** The number that a text means: of two ways to read its comma the right one, or else the likelier. */
   const number = (text, wanted) => {
@@ -82,13 +76,11 @@ const answerForm = (form) => {
   };
   const show = (lines) =>
     lines.forEach(([isRight, words]) => {
-      const line = document.createElement("span");
-      line.className = isRight ? "check-right" : "check-open";
-      const mark = document.createElement("span");
-      mark.setAttribute("aria-hidden", "true"); // the words say it, too
-      mark.textContent = isRight ? "\u2713 " : "\u25cb ";
-      line.append(mark, words);
-      output.append(line);
+      // the words say it, too
+      const mark = element("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
+      output.append(
+        element("span", { class: isRight ? "check-right" : "check-open" }, mark, words),
+      );
     });
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -15,8 +15,8 @@ const drawFirst = ({ figure, place, data, move, tell }) => {
     if (guess === null) tell(state.shown ? sentence() : words.first);
     else answered({ guess });
   };
-  place.append(controls.element("p", { class: "eyebrow" }, words.eyebrow));
-  const asking = controls.element("p", { tabindex: -1, class: "question" }, question);
+  place.append(element("p", { class: "eyebrow" }, words.eyebrow));
+  const asking = element("p", { tabindex: -1, class: "question" }, question);
   place.append(asking);
   const own = predictions.ways[kind](
     controls.box(place),

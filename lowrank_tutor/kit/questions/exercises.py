@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 QUESTIONS: dict[str, Question] = {}  # those that can be asked, by name, for as long as Python runs
 MOST = len(COUNTED)  # numbers of an answer, and digits of a number
-SCRIPT = Script("answerForm", ("kit/questions/numbers.js", "kit/questions/answer_form.js"))
+SCRIPT = Script(
+    "answerForm", ("kit/element.js", "kit/questions/numbers.js", "kit/questions/answer_form.js")
+)
 STYLES = ("kit/questions/answer_form.css",)
 # The marks tell right from not yet where colors cannot.
 RIGHT_MARK, OPEN_MARK = "✓", "○"

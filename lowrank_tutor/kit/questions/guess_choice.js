@@ -1,7 +1,7 @@
 // An answer is pressed; the right one is then marked where it stands. predictions.js says what is returned.
 predictions.ways.choice = (asked, holder, { truth, choices, words }, commit) => {
   let chosen = null;
-  const group = controls.element("div", {
+  const group = element("div", {
     class: "answers",
     role: "group",
     "aria-label": words.choose,

@@ -86,8 +86,13 @@ class Number(NamedTuple):
         return abs(answer - self.right) <= self.nearly or float(answer) in self.fewer_digits
 
 
-def near(answer: float, wanted: float, slack: float) -> bool:
-    """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead."""
+def near(answer: float, wanted: float, slack: float | None = None) -> bool:
+    """Whether a number is near enough; to a whole number without slack only the rounding of a fraction may lead.
+
+    By default whole numbers have no slack, and others one unit of the third digit.
+    """
+    if slack is None:
+        slack = _last_digit(wanted, 3) if broken(wanted) else 0.0
     if not slack and not broken(wanted):
         return abs(answer - wanted) <= (1e-9 if broken(answer) else 0)
     return abs(answer - wanted) <= slack * (1 + 1e-9)  # the slack of the tiniest numbers vanishes

@@ -1,4 +1,4 @@
-// Reads a text as the numbers that it can mean, for answer fields (answer_form.js).
+// Reads a text as the numbers that it can mean, and says how near is near enough, as judge.py does.
 //
 // readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
 // comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5", the
@@ -39,3 +39,11 @@ const readings = (text) => {
   const all = tops.flatMap((a) => bottoms.map((b) => a / b));
   return all.every(Number.isFinite) ? all : [];
 };
+const apart = (one, other) => Math.abs(one - other);
+const broken = (value) => value !== Math.floor(value);
+const near = (given, wanted, slack = broken(wanted) ? lastDigit(wanted) : 0) =>
+  slack || broken(wanted)
+    ? apart(given, wanted) <= slack * (1 + 1e-9)
+    : apart(given, wanted) <= (broken(given) ? 1e-9 : 0);
+/** One unit of the third digit. */
+const lastDigit = (value) => 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2);

@@ -126,11 +126,7 @@ def _player(play: bool | str, sliders: Mapping[str, tuple[Value, ...]]) -> str |
 
 
 def _slider_values(name: str, raw: Any) -> tuple[Value, ...]:
-    ends = isinstance(raw, tuple) and [*map(type, raw)] == [
-        int,
-        int,
-    ]  # meant as the ends of a range
-    if ends or isinstance(raw, str | Set | int | float):  # a set has no order
+    if isinstance(raw, str | Set | int | float):  # a set has no order
         raise TypeError(
             f"{name} must be a sequence of numbers or of words, such as range(1, 21), got {raw!r}"
         )

@@ -8,9 +8,10 @@ window.microscopeFiles = function microscopeFiles() {
     throw new Error(words);
   };
   // Numbers. A format has its bits of exponent and mantissa; E4M3 has no infinity, and NaN where all bits are set.
-  const SMALL = { F16: [5, 10], BF16: [8, 7], F8_E4M3: [4, 3], F8_E5M2: [5, 2] },
-    PLAIN = { F32: Float32Array, F64: Float64Array };
+  const SMALL = { __proto__: null, F16: [5, 10], BF16: [8, 7], F8_E4M3: [4, 3], F8_E5M2: [5, 2] },
+    PLAIN = { __proto__: null, F32: Float32Array, F64: Float64Array };
   const SIZES = {
+    __proto__: null, // so that no type is called like a property of every object
     F64: 8,
     F32: 4,
     F16: 2,
@@ -27,6 +28,7 @@ window.microscopeFiles = function microscopeFiles() {
     U8: 1,
     BOOL: 1,
   };
+  const isPacked = (dtype) => /^[IU](8|32)$/.test(dtype);
   const isFloat = (dtype) => dtype in SMALL || dtype in PLAIN;
   const tables = new Map();
   /** The numbers that all codes of a small format stand for. */
@@ -86,11 +88,13 @@ window.microscopeFiles = function microscopeFiles() {
   };
   /** How many names stand at the first level of a JSON text, those that stand twice among them. */
   const countNames = (text) => {
-    let depth = 0;
-    const isName = ([token]) =>
-      (depth += "{[".includes(token) ? 1 : "}]".includes(token) ? -1 : 0) === 1 &&
-      token.endsWith(":");
-    return [...text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?|[{}[\]]/g)].filter(isName).length;
+    let depth = 0,
+      names = 0;
+    for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?|[{}[\]]/g)) {
+      depth += "{[".includes(token) ? 1 : "}]".includes(token) ? -1 : 0;
+      if (depth === 1 && token.endsWith(":")) names++;
+    }
+    return names;
   };
   const checkTensor = (name, given, room) => {
     const { dtype, shape, data_offsets: offsets } = given ?? {};
@@ -106,10 +110,7 @@ window.microscopeFiles = function microscopeFiles() {
     const [begin, end] = offsets,
       numbers = shape.reduce((product, side) => product * side, 1);
     if (begin > end) refuse(`“${name}” ends before it begins.`);
-    if (end > room)
-      refuse(
-        `“${name}” ends ${end - room} bytes past the end of the file, which may have been cut short.`,
-      );
+    if (end > room) refuse(`“${name}” ends ${end - room} bytes past the end of the file.`);
     if (dtype in SIZES && numbers * SIZES[dtype] !== end - begin)
       refuse(
         `“${name}” has shape (${shape.join(", ")}) in ${dtype}, which takes ${numbers * SIZES[dtype]} bytes, but ${end - begin} are set aside.`,
@@ -120,9 +121,7 @@ window.microscopeFiles = function microscopeFiles() {
     if (file.size < 10) refuse("It is too short for a safetensors file.");
     const length = new DataView(await file.slice(0, 8).arrayBuffer()).getBigUint64(0, true);
     if (length > BigInt(file.size) - 8n)
-      refuse(
-        `It's no safetensors file, or has been cut short: its header would take ${length} bytes, more than the file has.`,
-      );
+      refuse(`It's no safetensors file, or was cut short: its header would take ${length} bytes.`);
     if (length > BigInt(MOST_HEADER))
       refuse(`Its header takes ${length} bytes, and this page reads ${MOST_HEADER} at most.`);
     const start = 8 + Number(length),
@@ -168,10 +167,7 @@ window.microscopeFiles = function microscopeFiles() {
       text.match(/'descr': *'([<>|=])(\w+)'/) ??
       refuse("It holds records, which this page doesn't read.");
     const dtype = { f2: "F16", f4: "F32", f8: "F64" }[kind];
-    if (kind.startsWith("O"))
-      refuse(
-        "It holds Python objects, which could run code when they are loaded; this page never does that.",
-      );
+    if (kind.startsWith("O")) refuse("It holds Python objects, which could run code when loaded.");
     if (!dtype) refuse(`It holds numbers of type ${kind}; this page reads f2, f4, and f8.`);
     if (order === ">") refuse(`Its numbers are big-endian: save a.astype("<${kind}").`);
     const [, sides] = text.match(/'shape': *\(([\d, ]*)\)/) ?? refuse("Its header names no shape.");
@@ -205,45 +201,55 @@ window.microscopeFiles = function microscopeFiles() {
     if (String.fromCharCode(...magic) === "\x93NUMPY") return npy(file);
     if (magic[0] === 80 && magic[1] === 75)
       refuse(
-        "It is a zip file, such as torch.save writes, which can run code when it is loaded; this page never does that. Save it with safetensors.",
+        "It is a zip file, such as torch.save writes, which could run code when loaded. Save it with safetensors.",
       );
     if (!/\.json$/i.test(file.name)) return safetensors(file);
     if (file.size > MOST_HEADER)
-      refuse(
-        `It takes ${file.size} bytes, and this page reads ${MOST_HEADER} of a JSON file at most.`,
-      );
+      refuse(`It takes ${file.size} bytes, and this page reads ${MOST_HEADER} at most.`);
     return { json: parse(await file.text(), "It") };
   };
   const sides = ({ shape }) => [
     shape[0],
     shape.slice(1).reduce((product, side) => product * side, 1),
   ];
-  /** Why a weight cannot be measured, or nothing; what has no spectrum is left out without a word. */
-  const flaw = (tensor) => {
+  /** The scales of an F8 weight, in a type of 16 bits or more and under one of two names. */
+  const scalesOf = ({ name }, others) =>
+    ["_scale_inv", "_scale"]
+      .map((end) => others?.get(name + end))
+      .find((scales) => scales && isFloat(scales.dtype) && SIZES[scales.dtype] > 1);
+  /** Why a tensor with so many axes at most cannot be read, or nothing. */
+  const flaw = (tensor, others, axes) => {
     const { dtype, shape } = tensor;
+    if (isPacked(dtype))
+      return `It is packed in 4 bits or 8 (${dtype}); this page can't read that.`;
     if (!isFloat(dtype)) return `This page doesn't read the type ${dtype}.`;
+    if (shape.length > axes)
+      return `It has ${shape.length} axes, as fused experts or convolutions have; this page reads weights with two.`;
+    if (dtype.startsWith("F8") && !scalesOf(tensor, others))
+      return "It is in 8 bits, and this page found no scales that it knows.";
     const [m, n] = sides(tensor);
     if (m * n > MOST_NUMBERS || Math.min(m, n) > MOST_SIDE)
       return `It has ${shape.join(" × ")} numbers, and this page measures ${MOST_NUMBERS} at most, ${MOST_SIDE} to the shorter side. In Python, rank_report(weights, rank=64) finds the leading ones.`;
     return "";
   };
-  /** All numbers of a tensor, checked. An F8 weight is multiplied with its scales if the file has them. */
+  /** All numbers of a tensor, checked. An F8 weight is multiplied with its scales. */
   const load = async (tensor, others) => {
-    const buffer = await tensor.file.slice(tensor.at, tensor.at + tensor.size).arrayBuffer();
+    const buffer = await tensor.file
+      .slice(tensor.at, tensor.at + tensor.size)
+      .arrayBuffer()
+      .catch(() => "");
     if (buffer.byteLength !== tensor.size)
-      refuse(`The file of “${tensor.name}” has changed since it was opened.`);
+      refuse("A file has changed since it was opened. Choose it again.");
     const numbers = decode(tensor.dtype, buffer),
-      [inverse, plain] = ["_scale_inv", "_scale"].map((end) => others?.get(tensor.name + end));
-    const scales = tensor.dtype.startsWith("F8") ? (inverse ?? plain) : null;
-    const scaled = Boolean(scales && isFloat(scales.dtype));
-    if (scaled) multiply(numbers, tensor, scales, (await load(scales)).numbers);
+      scales = tensor.dtype.startsWith("F8") && scalesOf(tensor, others);
+    if (scales) multiply(numbers, tensor, scales, (await load(scales)).numbers);
     let largest = 0;
     for (let i = 0; i < numbers.length; i++) {
       if (!(Math.abs(numbers[i]) < Infinity))
         refuse(`It holds ${numbers[i]}, so it has no singular values.`);
       largest = Math.max(largest, Math.abs(numbers[i]));
     }
-    return { numbers, largest, scaled };
+    return { numbers, largest };
   };
   const multiply = (numbers, tensor, scales, factors) => {
     const [m, n] = sides(tensor),
@@ -283,7 +289,7 @@ window.microscopeFiles = function microscopeFiles() {
     load,
     flaw,
     sides,
-    isFloat,
+    isPacked,
     widthOf: (dtype) => SIZES[dtype] ?? 1,
     encode,
     decode,

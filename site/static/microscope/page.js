@@ -5,6 +5,13 @@
     ROOM = 200,
     SOON = 6,
     SHARES = ["90%", "95%", "99%"]; // rows at a time; seconds that need no question
+  /** Text in which no name turns its neighbors around: marks of direction are shown as such, quotes stand apart. */
+  const plain = (part) =>
+    typeof part === "string"
+      ? part
+          .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd")
+          .replace(/“.*”/s, "\u2068$&\u2069")
+      : part;
   const make = (tag, properties = {}, ...children) => {
     const drawn = tag.startsWith("svg:"),
       made = drawn
@@ -13,7 +20,7 @@
     Object.entries(properties).forEach(([name, value]) =>
       name in made && !drawn ? (made[name] = value) : made.setAttribute(name, value),
     );
-    return made.append(...children) ?? made;
+    return made.append(...children.map(plain)) ?? made;
   };
   const button = (words, onclick, className = "") =>
     make("button", { type: "button", onclick, className }, words);
@@ -45,7 +52,7 @@
     address = "",
     speed = 5e8,
     run = 0,
-    asked = {};
+    opened = "";
   const code =
     () => `const numbers = (${window.microscopeNumbers})((${window.lowrankLinalg.source})());
     const files = (${window.microscopeFiles})(), tasks = (${window.microscopeTasks})(files, numbers);
@@ -69,12 +76,10 @@
         );
       worker.postMessage([task, given]);
     });
-  const call = async (task, given, tick) => {
-    const fresh = !worker && task !== "open";
+  const call = (task, given, tick) => {
     worker ??= new Worker(
       (address ||= URL.createObjectURL(new Blob([code()], { type: "text/javascript" }))),
     );
-    if (fresh) await ask("open", dropped);
     return ask(task, given, tick);
   };
   const WIDTH = 336,
@@ -180,7 +185,7 @@
   const stable = (told) =>
     says(
       "stable",
-      `Its stable rank is ${number(told.stable)}: it has as much energy as ${number(told.stable)} directions as strong as its first, whose singular value is ${number(told.s[0])}.`,
+      `Its stable rank is ${number(told.stable)}: that many directions as strong as its first, ${number(told.s[0])}, would have the same energy.`,
     );
   const needed = ({ errors }, most) => errors.findIndex((error) => error <= most);
   const tellWeight = (told) => [
@@ -194,12 +199,9 @@
     says(
       "noise",
       told.edge > told.floor
-        ? `Noise of one variance with the same median would reach ${number(told.edge)} (the noise edge); ${told.above} ${told.above === 1 ? "value stands" : "values stand"} above.`
-        : `More than half of its singular values are rounding, below ${number(told.floor)}, so no noise edge can be told; ${told.above} ${told.above === 1 ? "value stands" : "values stand"} above rounding.`,
+        ? `Noise of one variance with the same median would reach ${number(told.edge)} (the noise edge); ${several(told.above, "value stands", "values stand")} above.`
+        : `More than half of its values are rounding, below ${number(told.floor)}, so it has no noise edge; ${several(told.above, "value stands", "values stand")} above.`,
     ),
-    ...(told.scaled
-      ? [make("p", {}, "Its 8-bit numbers were multiplied with the scales in the file.")]
-      : []),
     says("inputs", "What a cut does to the outputs depends on the inputs, which no weight tells."),
   ];
   const table = (heads, body, caption) =>
@@ -240,9 +242,7 @@
             {},
             ...[
               head + 1,
-              ...[qk, vo].flatMap((told) =>
-                told ? [number(told.stable), ...told.ranks] : ["", "", "", ""],
-              ),
+              ...[qk, vo].flatMap(({ stable, ranks }) => [number(stable), ...ranks]),
             ].map((cell) => make("td", {}, cell)),
           ),
         ),
@@ -269,7 +269,7 @@
     stable(told),
     says(
       "strength",
-      `With the factor ${number(told.factor)}, its size is ${number(told.size)}${told.strength === null ? ". Drop the base weights, too, to see what share of theirs that is." : `, ${percent(told.strength)} of the weight it changes.`}`,
+      `With the factor ${number(told.factor)}, its size is ${number(told.size)}${told.strength === null ? ". Drop the base weights to see its share of theirs." : `, ${percent(told.strength)} of the weight it changes.`}`,
     ),
     ...(told.all === undefined
       ? []
@@ -279,16 +279,6 @@
             `Merged in bfloat16, the update that arrives is off by ${percent(told.all)}, and by ${percent(told.read)} on the inputs that A reads.`,
           ),
         ]),
-    ...(told.missed === undefined
-      ? []
-      : [
-          says(
-            "average",
-            told.missed === null
-              ? "The two adapters differ in rank here, so their factors have no average."
-              : `Averaging its factors with the second adapter's, and multiplying, misses the average update by ${percent(told.missed / told.average)}.`,
-          ),
-        ]),
   ];
   // Lists: a row for each weight, a column for each number; pressing a name measures it and tells
   const output = make("output", { ariaLive: "polite" }),
@@ -296,7 +286,7 @@
   const stop = button("Stop", () => dismiss(++run) ?? say("Stopped. What was measured stays."));
   const say = (words, part) =>
     ([output.textContent, bar.hidden, stop.hidden, bar.value] = [
-      words,
+      plain(words),
       part === undefined,
       part === undefined,
       part ?? 0,
@@ -308,6 +298,13 @@
     let ready = 0,
       failed = 0;
     dismiss();
+    say("Reading the headers.", 0);
+    const again = JSON.stringify(await call("open", dropped).catch(() => ""));
+    if (mine !== run) return false;
+    if (again !== opened) {
+      say("A file has changed since it was opened. Choose it again.");
+      return false;
+    }
     for (const [i, item] of items.entries()) {
       const start = Date.now(),
         words = `${item.name}: ${i + 1} of ${items.length}, ${time((whole - ready) / speed)} left`,
@@ -328,7 +325,7 @@
     }
     say(
       failed
-        ? `Done, but ${failed} of ${items.length} could not be measured: press a name with a dash to read why.`
+        ? `Done, but ${failed} of ${items.length} could not be measured: press a name to read why.`
         : "Done.",
     );
     return true;
@@ -424,12 +421,12 @@
   const listWeights = ({ weights }) => {
     const items = weights
       .filter(({ thin }) => !thin)
-      .map(({ name, shape, dtype, flaw, work: cost }) => ({
+      .map(({ name, shape, dtype, flaw, latent, work: cost }) => ({
         name,
         flaw,
         cost,
         given: name,
-        about: `${shape.join(" \u00d7 ")} numbers in ${dtype}.`,
+        about: `${shape.join(" \u00d7 ")} numbers in ${dtype}${latent ? ` (MLA, ${latent})` : ""}.`,
       }));
     return items.length
       ? [
@@ -452,24 +449,21 @@
   };
   const listHeads = ({ groups, heads, weights }) => {
     const field = make("input", {
-        type: "number",
-        min: 1,
-        value: heads ?? "",
-        oninput: () => items.forEach((item) => (item.given.count = field.value)),
-      }),
-      of = (rows, pick) =>
-        rows
-          .map(pick)
-          .filter(Boolean)
-          .map(({ ranks }) => ranks[1]);
+      type: "number",
+      min: 1,
+      value: heads ?? "",
+      oninput: () => items.forEach((item) => (item.given.count = field.value)),
+    });
     const items = groups.map(({ name, size }) => ({
       name: name.replace(/\.$/, "") || "attention",
       given: { name, count: heads },
       about: "",
       cost: 1e3 * size,
     }));
-    const range = (values) =>
-      [...new Set([Math.min(...values), Math.max(...values)])].filter(Number.isFinite).join(" to ");
+    const range = (rows, pick) => {
+      const values = rows.map((row) => row[pick].ranks[1]);
+      return [...new Set([Math.min(...values), Math.max(...values)])].join(" to ");
+    };
     if (!items.length)
       return weights.length > 3
         ? [
@@ -477,7 +471,9 @@
               section: make(
                 "p",
                 {},
-                "No attention was recognized by the names of these weights, so nothing is said of heads.",
+                weights.some(({ latent }) => latent)
+                  ? "Its attention is latent (MLA): nothing is said of heads."
+                  : "No attention is known by these names.",
               ),
               steps: [],
             },
@@ -492,8 +488,8 @@
       columns: [
         ["heads", ({ rows }) => rows.length],
         ["rank at most", ({ rows }) => rows[0].width],
-        ["W_Q W_K\u1d40: 95% at", ({ rows }) => range(of(rows, ({ qk }) => qk))],
-        ["W_V W_O: 95% at", ({ rows }) => range(of(rows, ({ vo }) => vo))],
+        ["W_Q W_K\u1d40: 95% at", ({ rows }) => range(rows, "qk")],
+        ["W_V W_O: 95% at", ({ rows }) => range(rows, "vo")],
       ],
     });
     if (!heads)
@@ -502,14 +498,14 @@
       );
     return [heads ? made : { ...made, steps: [] }];
   };
-  const listAdapter = ({ adapters: [adapter, second] }) => {
+  const listAdapter = ({ adapter }) => {
     if (!adapter) return [];
     const { pairs, config } = adapter,
       dora = pairs.some((pair) => pair.dora);
-    const items = pairs.map(({ path, m, n, r, dtype, base }, i) => ({
+    const items = pairs.map(({ path, m, n, r, dtype, base }) => ({
       name: path || "(no name)",
       base,
-      given: { i, asked },
+      given: path,
       cost: 10 * (m + n) * r * r,
       about: `${m} \u00d7 ${r} times ${r} \u00d7 ${n} numbers in ${dtype}.`,
       full: 4 * m * n * r,
@@ -521,7 +517,7 @@
       title: "Adapter",
       head: several(items.length, "update"),
       items,
-      task: "adapter",
+      task: "update",
       tell: tellUpdate,
       columns: [
         ["rank", ({ r }) => r],
@@ -536,60 +532,23 @@
               ["on inputs it reads", ({ read }) => read && percent(read)],
             ]
           : []),
-        ...(second
-          ? [
-              [
-                "averaged factors miss",
-                ({ missed, average }) => missed && percent(missed / average),
-              ],
-            ]
-          : []),
       ],
-      extra: [
-        ...(items.some(({ base }) => base) && !dora
+      extra:
+        items.some(({ base }) => base) && !dora
           ? [{ words: "Merge in bfloat16", other: "merge", fits: ({ base }) => base, times: heavy }]
-          : []),
-        ...(second
-          ? [{ words: `Average with ${second.file}`, other: "average", fits: () => true, times: 6 }]
-          : []),
-      ],
+          : [],
     });
-    const again = () =>
-      Object.assign(asked, { alpha: Number(alpha.value) || undefined, rooted: rooted.checked }) &&
-      made.steps[0][1]();
-    const alpha = make("input", { type: "number", min: 0, value: pairs[0].r, onchange: again }),
-      rooted = make("input", { type: "checkbox", onchange: again });
+    const before = (words) => made.section.children[1].before(make("p", {}, words));
     if (!config)
-      made.section.children[1].before(
-        make(
-          "p",
-          {},
-          "No adapter_config.json came with it, so alpha is taken to be the rank unless the file says otherwise. Drop that file, too, or say: ",
-          make("label", {}, "alpha ", alpha),
-          " ",
-          make("label", {}, rooted, " divided by the root of the rank (rsLoRA)"),
-        ),
-      );
-    if (second && config && !second.own)
-      made.section.children[1].before(
-        make(
-          "p",
-          {},
-          "The second adapter is read with the configuration of the first. Choose its own, too, if it has another alpha.",
-        ),
+      before(
+        "Without adapter_config.json, alpha is the rank unless the file says otherwise. Drop it, too.",
       );
     if (dora)
-      made.section.children[1].before(
-        make(
-          "p",
-          {},
-          "This adapter also has learned lengths (DoRA). What is measured is the product BA alone, and a smaller adapter keeps the lengths.",
-        ),
-      );
-    return made.section.append(smaller(pairs, config)) ?? [made];
+      before("Its learned lengths (DoRA) are not measured, and a smaller adapter keeps them.");
+    return made.section.append(smaller(pairs)) ?? [made];
   };
   /** Choose a rank or an error, and save an adapter of that kind. */
-  const smaller = (pairs, given) => {
+  const smaller = (pairs) => {
     const rule = make(
       "select",
       { onchange: () => (amount.value = rule.value === "rank" ? Math.ceil(pairs[0].r / 2) : 10) },
@@ -621,7 +580,7 @@
               {
                 name: "a smaller adapter",
                 cost,
-                given: { asked, [rule.value]: amount.value / (rule.value === "rank" ? 1 : 100) },
+                given: { [rule.value]: amount.value / (rule.value === "rank" ? 1 : 100) },
               },
             ],
             (_, told, error) => {
@@ -636,16 +595,22 @@
                 low = Math.min(...ranks),
                 high = Math.max(...ranks),
                 most = Math.max(...rows.map(({ missed, whole }) => missed / (whole || 1)));
+              if (numbers("k") === numbers("r"))
+                return result.replaceChildren(
+                  make("p", {}, "Nothing was cut: that takes the full rank of every update."),
+                );
               result.replaceChildren(
                 says(
                   "shrink",
-                  `The smaller adapter has ${low === high ? `rank ${low}` : `ranks ${low} to ${high}`} and ${numbers("k")} numbers in place of ${numbers("r")}. Its updates are off by ${percent(all("missed") / all("whole"))} in all, and by ${percent(most)} at most, rounding included.${rule.value === "error" && most > 1e-9 + amount.value / 100 ? ` Rounding to ${pairs[0].dtype} costs that much, whatever the rank.` : ""} For inputs without a favorite direction, what an update adds to the output is off by as much. Over many layers the errors add up, and answers can change more: test the smaller adapter before you use it.${given ? "" : " Its configuration has the alpha that is typed above."}`,
+                  `The smaller adapter has ${low === high ? `rank ${low}` : `ranks ${low} to ${high}`} and ${numbers("k")} numbers in place of ${numbers("r")}. Its updates are off by ${percent(all("missed") / all("whole"))} in all, and by ${percent(most)} at most, rounding included.${rule.value === "error" && most > 1e-9 + amount.value / 100 ? ` Rounding to ${pairs[0].dtype} costs that much, whatever the rank.` : ""} For inputs without a favorite direction, what an update adds to the output is off by as much. Over many layers errors add up: test the smaller adapter before you use it.`,
                 ),
                 make(
                   "p",
                   { className: "control" },
                   save("adapter_model.safetensors", [saved]),
-                  save("adapter_config.json", [JSON.stringify(config, null, 2)]),
+                  ...(config
+                    ? [save("adapter_config.json", [JSON.stringify(config, null, 2)])]
+                    : []),
                 ),
               );
             },
@@ -673,27 +638,26 @@
     dismiss(++run);
     say("Reading the headers.", 0);
     const told = (await call("open", dropped).catch(({ message }) => say(message) && null)) ?? {},
-      [first, second] = told.adapters ?? [];
-    if (!told.adapters) return;
+      { weights, adapter } = told;
+    if (!weights) return;
+    opened = JSON.stringify(told);
     what.textContent = dropped.length
       ? [
-          told.weights.length && `${several(told.weights.length, "tensor")} of a model`,
-          first && `an adapter (${first.file})`,
-          second && `a second adapter (${second.file})`,
-          first?.config && "the adapter's configuration",
+          weights.length && `${several(weights.length, "tensor")} of a model`,
+          adapter && "an adapter",
+          adapter?.config && "its configuration",
         ]
           .filter(Boolean)
           .join(", ") || "Nothing in these files can be measured."
       : "";
+    const unread = [...new Set(weights.map(({ flaw }) => flaw))].filter(Boolean).map((flaw) => {
+      const [{ name }, ...others] = weights.filter((weight) => weight.flaw === flaw);
+      return [others.length ? `${name} and ${others.length} more` : name, flaw];
+    });
     notes.replaceChildren(
-      ...[
-        ...told.notes,
-        ...told.adapters
-          .slice(2)
-          .map(({ file }) => [file, "It's a third adapter, and is left out."]),
-      ]
+      ...[...told.notes, ...unread]
         .slice(0, 20)
-        .map(([file, words]) => make("li", {}, make("b", {}, `${file}: `), words)),
+        .map(([name, words]) => make("li", {}, make("bdi", {}, name), `: ${words}`)),
     );
     const lists = [...listAdapter(told), ...listWeights(told), ...listHeads(told)];
     results.replaceChildren(...lists.map(({ section }) => section));
@@ -703,7 +667,9 @@
   };
   const add = (files, before = dropped) =>
     show(
-      (dropped = [...before, ...files].filter(
+      (dropped = [
+        ...new Map([...before, ...files].map((file) => [file.name, file])).values(),
+      ].filter(
         ({ name }) =>
           !/\.(md|txt|py|jinja|model|pdf|png)$|^(tokenizer|generation_config|special_tokens|vocab|added_tokens)/.test(
             name,
@@ -753,7 +719,7 @@
       "div",
       { className: "control" },
       button("Try a small model", () => sample(["model"])),
-      button("Try a small adapter", () => sample(["model", "adapters"])),
+      button("Try a small adapter", () => sample(["model", "adapter"])),
       button("Start over", () => add([], [])),
     ),
     what,

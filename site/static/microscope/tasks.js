@@ -10,14 +10,10 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     lora_B: "b",
     lora_embedding_B: "b",
     lora_up: "b",
-    a_start: "aStart",
-    b_start: "bStart",
-    _extra_state: "factor",
+    lora_E: "between",
+    lora_mid: "between",
     alpha: "alpha",
     lora_magnitude_vector: "lengths",
-    lengths: "lengths",
-    a: "a",
-    b: "b",
   };
   const ROLE = new RegExp(
     `^(?:base_model\\.model\\.)?(?:(.*)\\.)?(${Object.keys(ROLES).join("|")})(?:\\.(?!weight$)[^.]+)?(?:\\.weight)?$`,
@@ -35,8 +31,27 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     ["Wqkv.weight", "out_proj"],
     ["in_proj_weight", "out_proj"],
   ];
+  // The weights of latent attention (MLA), whose heads are not told apart.
+  const LATENT = {
+    __proto__: null,
+    q_a_proj: "down to the latent of queries",
+    q_b_proj: "up to queries",
+    kv_a_proj_with_mqa: "down to the cached latent and the rotated key",
+    kv_b_proj: "up to keys and values",
+  };
+  const SCALES = /[._](scales?|scale_inv|qzeros|zero_point)$/;
+  // What changes the base weights, too, or puts something between the factors: names of starts, keys of a configuration.
+  const STARTS = /^"(pissa|olora|corda|loftq|lora_ga)/i,
+    VARIANTS = [
+      "target_parameters",
+      "kasa_config",
+      "use_qalora",
+      "use_bdlora",
+      "monteclora_config",
+    ];
   let weights = new Map(),
-    adapters = [],
+    ends = new Map(),
+    adapter = null,
     model = {},
     groups = [];
   const pairsOf = (tensors) => {
@@ -57,40 +72,51 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
   };
   const findGroups = () =>
     [...weights.keys()].flatMap((name) => {
-      const at = (...names) =>
-        names.map((each) => weights.get(each)).find((each) => each?.shape.length === 2);
+      const at = (start, ...names) =>
+        names
+          .map((each) => weights.get(start + each))
+          .find((each) => each?.size && each.shape.length === 2);
       for (const [q, k, v, ...outs] of APART) {
         if (!`.${name}`.endsWith(`.${q}.weight`)) continue;
-        const start = name.slice(0, name.length - `${q}.weight`.length),
-          [key, value] = [k, v].map((each) => at(`${start}${each}.weight`));
-        if (at(name) && key && value)
-          return [
-            {
-              name: start,
-              q: at(name),
-              k: key,
-              v: value,
-              o: at(...outs.map((each) => `${start}${each}.weight`)),
-            },
-          ];
+        const start = name.slice(0, -`${q}.weight`.length),
+          [wq, wk, wv] = [q, k, v].map((each) => at(start, `${each}.weight`)),
+          o = at(start, ...outs.map((each) => `${each}.weight`));
+        if (wq && wk && wv && o) return [{ name: start, q: wq, k: wk, v: wv, o }];
       }
       const [all, out, turned] = FUSED.find(([end]) => `.${name}`.endsWith(`.${end}`)) ?? [],
-        start = all && name.slice(0, -all.length);
-      return all && at(name)
-        ? [{ name: start, all: at(name), o: at(`${start}${out}.weight`), turned }]
-        : [];
+        start = all && name.slice(0, -all.length),
+        o = all && at(start, `${out}.weight`);
+      return o && at(name, "") ? [{ name: start, all: at(name, ""), o, turned }] : [];
     });
+  /** Why an adapter cannot be read, or nothing. */
+  const flawOf = (pairs, config) => {
+    const kind = JSON.stringify(config.peft_type ?? "LORA"),
+      start = JSON.stringify(config.init_lora_weights),
+      variant = VARIANTS.find((key) => config[key] && config[key].length !== 0),
+      odd = pairs.find(
+        ({ path, a, between }) =>
+          between ||
+          /(^|\.)experts(\.base_layer)?$/.test(path) ||
+          a.shape[0] !== (patternOf(config.rank_pattern, path) ?? config.r ?? a.shape[0]),
+      );
+    if (kind !== '"LORA"') return `It is an adapter of the kind ${kind}; this page reads LORA.`;
+    if (STARTS.test(start))
+      return `It started from ${start}, which changes the base weights, too: convert it with peft's save_pretrained first.`;
+    if (odd)
+      return `“${odd.path}” has stacked ranks of experts, or a rank or a factor that its configuration doesn't explain.`;
+    return variant ? `Its configuration has ${variant}, which this page doesn't read.` : "";
+  };
   const sort = (opened, notes) => {
-    let configs = [],
-      index = {};
+    let index = {};
+    const found = [],
+      configs = [];
     for (const { file, tensors, metadata, json } of opened) {
       const pairs = pairsOf(tensors ?? []);
       if (json?.weight_map) index = json.weight_map;
-      else if (json && ("lora_alpha" in json || "peft_type" in json)) configs.push(json);
+      else if (json && ("lora_alpha" in json || "peft_type" in json)) configs.push({ file, json });
       else if (json && (headsIn(json) || json.text_config)) model = json.text_config ?? json;
-      else if (json)
-        notes.push([file, "It's a JSON file, but no configuration or index that this page reads."]);
-      else if (pairs.length) adapters.push({ file, tensors, metadata, pairs });
+      else if (json) notes.push([file, "It's no configuration or index that this page reads."]);
+      else if (pairs.length) found.push({ file, tensors, metadata, pairs });
       else
         for (const tensor of tensors) {
           if (weights.has(tensor.name))
@@ -98,11 +124,21 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
           else weights.set(tensor.name, tensor);
         }
     }
-    adapters.forEach((adapter, i) =>
-      Object.assign(adapter, { config: configs[i] ?? configs[0] ?? null, own: i < configs.length }),
-    );
+    for (const { file } of [...found.slice(1), ...configs.slice(1)])
+      notes.push([
+        file,
+        "This page reads one adapter and its configuration; this one is left out.",
+      ]);
+    const config = configs[0]?.json,
+      flaw = flawOf(found[0]?.pairs ?? [], config ?? {});
+    if (flaw) notes.push([(found[0] ?? configs[0]).file, flaw]);
+    else if (found[0]) {
+      adapter = { ...found[0], config };
+      if (config && !("lora_alpha" in config))
+        notes.push([configs[0].file, "It has no lora_alpha, so alpha is 8, as in peft."]);
+    }
     const missing = [...new Set(Object.values(index))].filter(
-      (name) => !opened.some(({ file }) => file === name),
+      (name) => typeof name === "string" && !opened.some(({ file }) => file === name),
     );
     if (missing.length)
       notes.push([
@@ -110,17 +146,20 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
         `It names ${missing.length === 1 ? "a file" : `${missing.length} files`} that you didn't choose, such as “${missing[0]}”. Their weights are left out.`,
       ]);
   };
-  const headsIn = (config) => config.num_attention_heads ?? config.n_head ?? config.num_heads;
+  const whole = (...counts) => counts.find(Number.isSafeInteger);
+  const headsIn = (config) => whole(config.num_attention_heads, config.n_head, config.num_heads);
   const describe = (tensor) => {
     const { name, shape, dtype } = tensor,
       [m, n] = sides(tensor),
-      thin = shape.length < 2 || Math.min(m, n) < 2 || /^([IU]\d+|BOOL)$/.test(dtype);
+      plain = Math.min(m, n) > 1 && !/^([IU]\d+|BOOL)$/.test(dtype),
+      thin = shape.length < 2 || SCALES.test(name) || !(plain || files.isPacked(dtype));
     return {
       name,
       shape,
       dtype,
       thin,
-      flaw: thin ? "" : files.flaw(tensor),
+      flaw: thin ? "" : files.flaw(tensor, weights, 2),
+      latent: LATENT[name.split(".").at(-2)],
       work: numbers.workOf(m, n)[1],
     };
   };
@@ -128,7 +167,7 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
   const open = async (list) => {
     const notes = [],
       opened = [];
-    [weights, adapters, model] = [new Map(), [], {}];
+    [weights, ends, adapter, model] = [new Map(), new Map(), null, {}];
     for (const file of list)
       await files.open(file).then(
         (told) => opened.push({ file: file.name, ...told }),
@@ -136,24 +175,25 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
       );
     sort(opened, notes);
     groups = findGroups();
-    const told = adapters.map(({ file, config, own, pairs }) => ({
-      file,
-      config,
-      own,
-      pairs: pairs.map((pair) => ({
-        path: pair.path,
-        m: sides(pair.b)[0],
-        n: sides(pair.a)[1],
-        r: pair.a.shape[0],
-        dtype: pair.a.dtype,
-        dora: Boolean(pair.lengths),
-        base: Boolean(baseOf(pair)),
-      })),
-    }));
+    for (const tensor of weights.values())
+      for (const end of endsOf(tensor.name)) ends.set(end, ends.has(end) ? null : tensor);
     return {
       notes,
+      files: list.map(({ name, size, lastModified }) => [name, size, lastModified]),
       weights: [...weights.values()].map(describe),
-      adapters: told,
+      adapter: adapter && {
+        file: adapter.file,
+        config: adapter.config,
+        pairs: adapter.pairs.map((pair) => ({
+          path: pair.path,
+          m: sides(pair.b)[0],
+          n: sides(pair.a)[1],
+          r: pair.a.shape[0],
+          dtype: pair.a.dtype,
+          dora: Boolean(pair.lengths),
+          base: Boolean(baseOf(pair)),
+        })),
+      },
       heads: headsIn(model) ?? null,
       groups: groups.map(({ name, q, all }) => ({
         name,
@@ -161,12 +201,14 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
       })),
     };
   };
-  const load = async (tensor) =>
-    files.flaw(tensor) ? refuse(files.flaw(tensor)) : files.load(tensor, weights);
+  const load = async (tensor, axes = 2) => {
+    const flaw = files.flaw(tensor, weights, axes);
+    return flaw ? refuse(flaw) : files.load(tensor, weights);
+  };
   const weigh = async (name, tick) => {
     const tensor = weights.get(name),
       loaded = await load(tensor);
-    return { name, ...numbers.weigh(loaded, ...sides(tensor), tick), scaled: loaded.scaled };
+    return { name, ...numbers.weigh(loaded, ...sides(tensor), tick) };
   };
   /** Rows of a matrix, or columns, as a list of arrays. */
   const lines = (given, [m, n], from, count, across) =>
@@ -177,109 +219,101 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     );
   /** For each head, the spectra of W_Q W_K^T and of W_V W_O, of rank at most the width of a head. */
   const heads = async ({ name, count }, tick) => {
-    const { q, k, v, o, all, turned } = groups.find((group) => group.name === name);
-    const asked = Number(headsIn(model) ?? count),
+    const { q, k, v, o, all, turned } = groups.find((group) => group.name === name),
       shape = sides(q ?? all),
-      long = shape[turned ? 1 : 0];
-    const shared = Number(model.num_key_value_heads ?? asked),
-      width = Number(model.head_dim ?? (q ? long / asked : long / (asked + 2 * shared)));
+      long = shape[turned ? 1 : 0],
+      outs = sides(o)[turned ? 0 : 1],
+      asked = headsIn(model) ?? Number(count);
     if (!asked) refuse("Type the number of heads above, or drop config.json.");
-    if (![asked, width, shared].every((x) => Number.isSafeInteger(x) && x > 0))
-      refuse(
-        `${asked} heads don't divide the ${long} numbers of ${name.replace(/\.$/, "") || "these weights"}.`,
-      );
+    if (q && long === 2 * outs)
+      refuse("Gates are packed with its queries; this page can't tell them apart.");
+    const width = whole(model.head_dim, outs / asked),
+      shared = k ? sides(k)[0] / width : whole(model.num_key_value_heads, asked);
+    if (
+      ![asked, width, shared, asked / shared].every((x) => Number.isSafeInteger(x) && x > 0) ||
+      outs !== asked * width ||
+      long !== (q ? asked : asked + 2 * shared) * width ||
+      (k && sides(v)[0] !== sides(k)[0])
+    )
+      refuse(`The weights of “${name}” don't fit ${asked} heads.`);
     const [wq, wk, wv, wo] = await Promise.all(
       [q ?? all, k, v, o].map((tensor) => (tensor ? load(tensor) : null)),
     );
     const read = [
-      [wq, shape, 0],
-      k ? [wk, sides(k), 0] : [wq, shape, asked * width],
-      v ? [wv, sides(v), 0] : [wq, shape, (asked + shared) * width],
-    ];
-    const groupsOfKeys = k ? sides(k)[0] / width : shared,
+        [wq, shape, 0],
+        k ? [wk, sides(k), 0] : [wq, shape, asked * width],
+        v ? [wv, sides(v), 0] : [wq, shape, (asked + shared) * width],
+      ],
       rows = [];
-    if (
-      !Number.isSafeInteger(groupsOfKeys) ||
-      asked % groupsOfKeys ||
-      (k && sides(v)[0] !== sides(k)[0]) ||
-      asked * width > long ||
-      (all && o && sides(o)[turned ? 0 : 1] !== asked * width)
-    )
-      refuse(`The keys and values of ${name} don't fit ${asked} heads of width ${width}.`);
-    for (
-      let head = 0, group = 0;
-      head < asked;
-      group = Math.floor((++head * groupsOfKeys) / asked)
-    ) {
+    for (let head = 0; head < asked; head++) {
+      const group = Math.floor((head * shared) / asked);
       const [queries, keys, values] = read.map(([w, size, from], i) =>
         lines(w.numbers, size, from + (i ? group : head) * width, width, turned),
       );
-      const outs =
-        o && sides(o)[turned ? 0 : 1] === asked * width
-          ? lines(wo.numbers, sides(o), head * width, width, !turned)
-          : null;
+      const back = lines(wo.numbers, sides(o), head * width, width, !turned);
       const told = (left, right) =>
         numbers.report(product(left, right).s, left[0].length, right[0].length);
-      rows.push({ head, width, qk: told(queries, keys), vo: outs && told(outs, values) });
+      rows.push({ head, width, qk: told(queries, keys), vo: told(back, values) });
       tick((head + 1) / asked);
     }
-    return { name, rows, shared: groupsOfKeys < asked ? asked / groupsOfKeys : 0 };
+    return { name, rows, shared: shared < asked ? asked / shared : 0 };
   };
   // Adapters: the update is factor times L R^T, where the columns of L are those of B, and the columns of R the rows of A.
-  const one = async (tensor) => (tensor ? (await load(tensor)).numbers[0] : undefined);
-  const patternOf = (key) => {
-    try {
-      return new RegExp(`^(.*\\.)?(${key})$`);
-    } catch {
-      return refuse(`Its alpha_pattern holds “${key}”, which this page can't read.`);
-    }
-  }; // as peft reads it
-  const settings = async ({ config, pairs }, i, asked) => {
-    const { path, a, factor, alpha } = pairs[i],
+  /** What a table of patterns has for a path, as peft reads it. */
+  const patternOf = (patterns, path) =>
+    Object.entries(patterns ?? {}).find(([key]) => {
+      try {
+        return new RegExp(`^(.*\\.)?(${key})$`).test(path);
+      } catch {
+        return refuse(`Its configuration has the pattern “${key}”, which this page can't read.`);
+      }
+    })?.[1];
+  const fits = (x) => x === 0 || (x > 1e-30 && x < 1e30); // so that no square overflows or vanishes
+  const settings = async ({ path, a, alpha }) => {
+    const { config } = adapter,
+      { lora_alpha: common = 8 } = config ?? { lora_alpha: a.shape[0] },
+      own = alpha && (await load(alpha)).numbers[0],
+      strength = patternOf(config?.alpha_pattern, path) ?? own ?? common,
       r = a.shape[0],
-      patterns = Object.entries(config?.alpha_pattern ?? {});
-    const own = patterns.find(([key]) => patternOf(key).test(path))?.[1];
-    const strength = Number(own ?? (await one(alpha)) ?? config?.lora_alpha ?? asked.alpha ?? r),
-      divisor = (config ? config.use_rslora : asked.rooted) ? Math.sqrt(r) : r;
-    return Number.isFinite(strength)
-      ? { r, factor: (await one(factor)) ?? strength / divisor }
-      : refuse("Its alpha is no number.");
+      divisor = config?.use_rslora ? Math.sqrt(r) : r,
+      factor = Number.isFinite(strength) ? strength / divisor : NaN;
+    return fits(Math.abs(factor))
+      ? { r, factor }
+      : refuse("Its alpha is no number, or far too large or small.");
   };
   const times = (columns, factor) => columns.map((column) => column.map((x) => factor * x));
-  const columns = async (pair) => {
-    const left = [],
-      right = [];
-    for (const [b, a, sign] of [
-      [pair.b, pair.a, 1],
-      [pair.bStart, pair.aStart, -1],
-    ].filter(([b, a]) => b && a)) {
-      left.push(...times(lines((await load(b)).numbers, sides(b), 0, a.shape[0], true), sign));
-      right.push(...lines((await load(a)).numbers, sides(a), 0, a.shape[0], false));
-    }
-    return [left, right];
+  const factorOf = async (tensor) => {
+    const { numbers: entries, largest } = await load(tensor, 8);
+    if (!fits(largest))
+      refuse(`“${tensor.name}” has entries of ${largest}; this page reads 1e-30 to 1e30.`);
+    return entries;
   };
+  const columns = async ({ a, b }) => [
+    lines(await factorOf(b), sides(b), 0, a.shape[0], true),
+    lines(await factorOf(a), sides(a), 0, a.shape[0], false),
+  ];
+  const endsOf = (name) => name.split(".").map((_, i, parts) => parts.slice(i).join("."));
+  /** The weight that a pair changes: by its whole name, or by the end that one of the two names is of the other. */
   const baseOf = ({ path, a, b }) => {
     const [m, n] = [sides(b)[0], sides(a)[1]],
-      name = `.${path.replace(/\.base_layer$/, "")}.weight`;
-    const base = [...weights.values()].find(
-      (each) =>
-        each.shape.length === 2 &&
-        (`.${each.name}`.endsWith(name) || name.endsWith(`.${each.name}`)),
+      name = `${path}.weight`;
+    return [...endsOf(name).map((end) => weights.get(end)), ends.get(name)].find(
+      (base) =>
+        base &&
+        [`${m},${n}`, `${n},${m}`].includes(String(base.shape)) &&
+        !files.flaw(base, weights, 2),
     );
-    return base &&
-      ((base.shape[0] === m && base.shape[1] === n) || (base.shape[0] === n && base.shape[1] === m))
-      ? base
-      : null;
   };
+  const pairOf = (path) => adapter.pairs.find((pair) => pair.path === path);
   /** The spectrum of an update, and its size beside that of the weight it changes, if that is there. */
-  const adapter = async ({ i, asked }) => {
-    const set = adapters[0],
-      pair = set.pairs[i],
-      { r, factor } = await settings(set, i, asked),
+  const update = async (path) => {
+    const pair = pairOf(path),
+      { r, factor } = await settings(pair),
       [left, right] = await columns(pair);
     const s = product(left, right).s.map((x) => Math.abs(factor) * x),
       base = baseOf(pair);
-    const whole = base && Math.sqrt((await load(base)).numbers.reduce((sum, x) => sum + x * x, 0));
+    const { numbers: w, largest } = base ? await load(base) : { numbers: [] },
+      whole = largest * Math.sqrt(w.reduce((sum, x) => sum + (x / largest) ** 2, 0));
     return {
       r,
       factor,
@@ -289,15 +323,14 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     };
   };
   /** The error of the update that arrives if it is added in bfloat16: on all inputs, and on those that A reads. */
-  const merge = async ({ i, asked }, tick) => {
-    const set = adapters[0],
-      pair = set.pairs[i],
-      { factor } = await settings(set, i, asked),
+  const merge = async (path, tick) => {
+    const pair = pairOf(path),
+      { factor } = await settings(pair),
       [left, right] = await columns(pair);
     const base = baseOf(pair),
       [m, n] = [left[0].length, right[0].length],
       w = (await load(base)).numbers,
-      turned = base.shape[0] !== m || (m === n && set.config?.fan_in_fan_out);
+      turned = base.shape[0] !== m || (m === n && adapter.config?.fan_in_fan_out);
     const { q } = product(left, right, true),
       update = new Float64Array(n),
       lost = new Float64Array(n),
@@ -318,35 +351,14 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
     }
     return { all: Math.sqrt(sums[0] / sums[1]), read: Math.sqrt(sums[2] / sums[3]) };
   };
-  /** Two adapters: a quarter of (B1 - B2)(A1 - A2) is what the product of the average factors misses of the average. */
-  const average = async ({ i, asked }) => {
-    const [first, second] = adapters,
-      at = second.pairs.findIndex(({ path }) => path === first.pairs[i].path);
-    if (at < 0) refuse("The second adapter doesn't change this weight.");
-    const [[l1, r1], [l2, r2]] = [await columns(first.pairs[i]), await columns(second.pairs[at])],
-      f1 = (await settings(first, i, asked)).factor,
-      f2 = (await settings(second, at, asked)).factor;
-    if (l1[0].length !== l2[0].length || r1[0].length !== r2[0].length)
-      refuse("The two adapters differ in shape here.");
-    const [b1, b2] = [times(l1, f1), times(l2, f2)],
-      average = length(product([...b1, ...b2], [...r1, ...r2]).s) / 2,
-      less = (ones, others) => ones.map((column, k) => column.map((x, j) => x - others[k][j]));
-    return {
-      average,
-      missed: l1.length !== l2.length ? null : length(product(less(b1, b2), less(r1, r2)).s) / 4,
-    };
-  };
   /** A smaller adapter: each update cut at a rank, or at the least rank whose error is allowed, in the same format. */
-  const shrink = async ({ asked, rank, error }, tick) => {
-    const set = adapters[0],
-      kept = new Map(set.tensors.map((tensor) => [tensor.name, tensor])),
+  const shrink = async ({ rank, error }, tick) => {
+    const kept = new Map(adapter.tensors.map((tensor) => [tensor.name, tensor])),
       rows = [];
-    if (/^(pissa|olora|corda|loftq)/i.test(set.config?.init_lora_weights))
-      refuse(
-        `It started from ${set.config.init_lora_weights}, which changes the base weights too: convert it to a plain adapter first (peft's save_pretrained can).`,
-      );
-    for (const [i, pair] of set.pairs.entries()) {
-      const { r, factor } = await settings(set, i, asked),
+    for (const [i, pair] of adapter.pairs.entries()) {
+      if (!adapter.config && !pair.alpha)
+        refuse("Choose its adapter_config.json, too, which says alpha.");
+      const { r, factor } = await settings(pair),
         [left, right] = await columns(pair),
         cut = product(left, right, true),
         { dtype } = pair.a;
@@ -374,7 +386,6 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
           dtype: "F32",
           data: new Float32Array([factor * k]),
         });
-      for (const start of [pair.aStart, pair.bStart]) if (start) kept.delete(start.name); // they are in the product now
       rows.push({
         path: pair.path,
         r,
@@ -383,28 +394,29 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
         missed: Math.abs(factor) * missed,
         whole: Math.abs(factor) * whole,
       });
-      tick((i + 1) / set.pairs.length);
+      tick((i + 1) / adapter.pairs.length);
     }
     const tensors = [...kept.values()].map((tensor) => ({
       ...tensor,
       data: tensor.data ?? tensor.file.slice(tensor.at, tensor.at + tensor.size),
     }));
     tensors.sort((x, y) => files.widthOf(y.dtype) - files.widthOf(x.dtype)); // so that each lies where its numbers may
-    return { rows, saved: files.pack(tensors, set.metadata), config: configOf(set, rows) };
+    return {
+      rows,
+      saved: files.pack(tensors, adapter.metadata),
+      config: adapter.config && configOf(rows),
+    };
   };
   /** The adapter_config.json of a smaller adapter, whose alpha / r is what it was. */
-  const configOf = ({ config }, rows) => {
-    const largest = rows.reduce((most, row) => Math.max(most, row.k), 1),
+  const configOf = (rows) => {
+    const { config } = adapter,
+      largest = rows.reduce((most, row) => Math.max(most, row.k), 1),
       common = rows.find(({ k }) => k === largest).factor;
-    const alphaOf = ({ factor, k }) => factor * (config?.use_rslora ? Math.sqrt(k) : k),
+    const alphaOf = ({ factor, k }) => factor * (config.use_rslora ? Math.sqrt(k) : k),
       other = rows.filter(({ k, factor }) => k !== largest || factor !== common);
-    const names = [...new Set(rows.map(({ path }) => path.split(".").pop()))],
-      keyOf = ({ path }) => (rows.some((row) => row.path.endsWith(`.${path}`)) ? `^${path}` : path);
+    const longer = new Set(rows.flatMap(({ path }) => endsOf(path).slice(1))),
+      keyOf = ({ path }) => (longer.has(path) ? `^${path}` : path);
     return {
-      peft_type: "LORA",
-      target_modules: names,
-      bias: "none",
-      base_model_name_or_path: null,
       ...config,
       r: largest,
       lora_alpha: alphaOf({ factor: common, k: largest }),
@@ -412,5 +424,5 @@ window.microscopeTasks = function microscopeTasks(files, numbers) {
       alpha_pattern: Object.fromEntries(other.map((row) => [keyOf(row), alphaOf(row)])),
     };
   };
-  return { open, weigh, heads, adapter, merge, average, shrink };
+  return { open, weigh, heads, update, merge, shrink };
 };

@@ -1,1 +1,0 @@
-"""The same questions, asked of each package that has a layer of Linformer."""
