@@ -323,13 +323,6 @@ QUESTIONS = {
             "The key 1 gets the larger weight. Its value is 5.",
         ),
     ),
-    "ex-attention-length": _question(
-        {"The factor for k = 64": 9.8, "The factor for k = n/4": 0.75},
-        "Divide the error at n = 512 by that at n = 128: rank 64 both times, then rank 128 by rank 32.",
-        (0.102, 1.34, "That is the other way round: the error at 128 by that at 512."),
-        (..., 1.34, "The second factor is the other way round: rank 128 at n = 512 comes first."),
-        within=0.03,
-    ),
     "ex-attention-derive": _question(
         {
             "The estimate": (exp(-2.5) + exp(0.5)) / 2,

@@ -171,7 +171,13 @@ IDS = some(
     none=None,
 )
 WEIGHTS = some(storyteller.trained_weights(), words="words", empty={}, number=3)
-ATTEND = some(storyteller.exact, words="words", number=3, three=[storyteller.exact] * 3)
+ATTEND = some(
+    storyteller.exact,
+    words="words",
+    number=3,
+    three=[storyteller.exact] * 3,
+    narrow=lambda q, k, v: v[..., :3],
+)
 DIRECTIONS = array(np.ones((3, 16)))
 
 ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
@@ -350,7 +356,7 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "forward": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
     "tables": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
     "next_words": {"words": SAID, "attend": ATTEND, "weights": WEIGHTS},
-    **{cut: {"count": whole(2)} for cut in ("sheets", "window", "means", "top")},
+    **{cut: {"count": whole(2)} for cut in ("sheets", "window", "means", "top", "unusual")},
     "bits": {"count": whole(3, high=16)},
     **{cut: {"directions": DIRECTIONS} for cut in ("features", "projected", "signs")},
     "index": {"count": whole(2), "directions": DIRECTIONS},

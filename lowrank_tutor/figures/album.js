@@ -15,8 +15,6 @@ const album = ({ place, data, move }) => {
   const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))),
     count = grays.length;
   const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16)); // two digits each
-  const mean = vectors.mean(grays);
-  const values = grays.map((row) => row.map((gray, j) => gray - mean[j]));
   const zeros = () => Array.from({ length: SIZE }, () => 0);
   let state = null,
     table = [],
@@ -36,7 +34,7 @@ const album = ({ place, data, move }) => {
   /** The state with the least error: the pseudo-inverse of the keys times the values. */
   const best = (keys) => {
     const { u, s, v } = lowrankLinalg.svd(keys),
-      written = values.slice(0, keys.length);
+      written = grays.slice(0, keys.length);
     s.forEach((size, l) =>
       add(
         v.map((row) => row[l]),
@@ -54,13 +52,13 @@ const album = ({ place, data, move }) => {
     else
       keys.forEach((key, t) => {
         const [before] = method === "delta" ? matmul([key], table) : [zeros()];
-        const change = values[t].map((value, j) => value - before[j]);
+        const change = grays[t].map((value, j) => value - before[j]);
         add(key, change);
         last = { key, change };
       });
-    read = method === "cache" ? values.slice(0, written) : matmul(keys, table);
+    read = method === "cache" ? grays.slice(0, written) : matmul(keys, table);
     right = read.map((row, t) => {
-      const far = (i) => row.reduce((sum, x, j) => sum + (x - values[i][j]) ** 2, 0);
+      const far = (i) => row.reduce((sum, x, j) => sum + (x - grays[i][j]) ** 2, 0);
       const own = far(t);
       return keys.every((_, i) => i === t || far(i) > own);
     });
@@ -145,7 +143,7 @@ const album = ({ place, data, move }) => {
         const x = (t % SIDE) * STEP + (j % SIDE),
           y = Math.floor(t / SIDE) * STEP + Math.floor(j / SIDE);
         const at = 4 * (y * wide + x),
-          gray = 255 - 255 * clamp((value + mean[j]) / data.most, 0, 1);
+          gray = 255 - 255 * clamp(value / data.most, 0, 1);
         [0, 1, 2, 3].forEach((channel) => (image.data[at + channel] = channel === 3 ? 255 : gray));
       }),
     );
@@ -195,12 +193,12 @@ const album = ({ place, data, move }) => {
     numbers: () => ({
       given_back: right.filter(Boolean).length,
       error:
-        Math.hypot(...read.flatMap((row, t) => row.map((x, j) => x - values[t][j]))) /
-        Math.hypot(...values.slice(0, read.length).flat()),
+        Math.hypot(...read.flatMap((row, t) => row.map((x, j) => x - grays[t][j]))) /
+        Math.hypot(...grays.slice(0, read.length).flat()),
       kept: kept(),
       holds: Math.floor(kept() / (state.d + SIZE)),
     }),
-    table: () => ({ read: read.map((row) => row.map((value, j) => value + mean[j])) }),
+    table: () => ({ read }),
     remarks: () =>
       ({ cache: ["cache"], best: ["best"], delta: ["old"], sum: ["noisy"] })[state.method],
   };

@@ -18,7 +18,7 @@ GRAYS = 32  # the darkest: one letter or digit writes a gray
 METHODS = {"sum": "sum", "delta": "delta rule", "best": "best state", "cache": "cache"}
 SAY = (
     "Of {written} pictures, written under keys of {d} numbers, {given_back} are given back: what their key reads is "
-    "nearer to them than to any other. A cache of as many numbers holds {holds}."
+    "nearer to them than to any other. A cache of as many numbers holds {holds}, exactly."
 )
 REMARKS = {
     "cache": "The cache grows with every picture.",
@@ -31,7 +31,7 @@ REMARKS = {
 def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "sum") -> Instrument:
     r"""Write pictures into a state one by one, and see what their keys read.
 
-    A key is a random direction of length 1, a value a picture less the mean of all. The *sum* adds
+    A key is a random direction of length 1, a value a picture. The *sum* adds
     :math:`k v^\top`; the *delta rule* adds :math:`k (v - S^\top k)^\top`; the *best state* solves
     :math:`K S = V` by least squares; a *cache* keeps all. A picture is given back if what its key
     reads is nearer to it than to any other one written.
@@ -56,7 +56,7 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
     method, d = one_of("method", method, METHODS), one_of("d", d, WIDTHS)
     low, high = given.min(), given.max()
     grays = np.rint(GRAYS * (given - low) / ((high - low) or 1)).reshape(MOST, -1)
-    # Of this draw the counts lie at the medians of twenty.
+    # Of this draw the counts lie within one of the medians of twenty.
     codes, keys = two_digits(np.random.default_rng(10).standard_normal((MOST, max(WIDTHS))), 16)
     read = reads(keys, grays, written, d, method)
     return figure(
@@ -85,26 +85,24 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
 
 def reads(keys: Floats, grays: Floats, written: int, d: int, method: str) -> Floats:
     """Return what each of the first ``written`` keys reads, (written, 64), in grays from 0 to 32."""
-    mean, k = grays.mean(axis=0), keys[:written, :d]
-    k, v = k / np.linalg.norm(k, axis=1, keepdims=True), grays[:written] - mean
+    k, v = keys[:written, :d], grays[:written]
+    k = k / np.linalg.norm(k, axis=1, keepdims=True)
     if method == "cache":
-        return np.asarray(v + mean)
+        return v
     state = np.linalg.pinv(k) @ v if method == "best" else np.zeros((d, v.shape[1]))
     if method in ("sum", "delta"):
         for key, value in zip(k, v, strict=True):
             state += np.outer(key, value - (key @ state if method == "delta" else 0))
-    return np.asarray(k @ state + mean)
+    return np.asarray(k @ state)
 
 
 def numbers(read: Floats, grays: Floats, written: int, d: int, method: str) -> dict[str, float]:
     """Return how many pictures are given back, the error, and how many numbers are kept."""
-    values, kept = (
-        grays[:written] - grays.mean(axis=0),
-        (written * (d + SIDE**2) if method == "cache" else d * SIDE**2),
-    )
+    values = grays[:written]
+    kept = written * (d + SIDE**2) if method == "cache" else d * SIDE**2
     return {
         "given_back": int(_nearest(read, grays).sum()),
-        "error": float(np.linalg.norm(read - grays[:written]) / np.linalg.norm(values)),
+        "error": float(np.linalg.norm(read - values) / np.linalg.norm(values)),
         "kept": kept,
         "holds": kept // (d + SIDE**2),
     }

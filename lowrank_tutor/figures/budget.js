@@ -126,7 +126,8 @@ const budget = ({ figure, place, data, move }) => {
     Object.entries(settings).forEach(([name, all]) => {
       const value = state[name],
         idle = state.latents > 0 && ["rank", "bits"].includes(name);
-      const text = value ? String(value) : name === "latents" ? "none" : "all";
+      const words = value ? String(value) : name === "latents" ? "none" : "all";
+      const text = idle ? "not with latents" : words;
       sliders[name].show(all.indexOf(value), text);
       sliders[name].input.disabled = idle;
     });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -160,9 +161,13 @@ def shares(state: dict[str, Any], told: list[model.Story]) -> dict[str, float]:
         _cut(window, bits, state["heads"][4 * i : 4 * i + 4])
         for i, window in enumerate((state["first"], state["second"]))
     ]
-    right = model.grade(
-        lambda ids, attend: model.forward(ids, attend=attend, weights=weights), told, attend=cuts
-    )
+    return answers(weights, told, cuts)
+
+
+def answers(weights: Any, told: list[model.Story], attend: Any) -> dict[str, float]:
+    """Return the shares of right answers, of all and by job, with other weights or attention."""
+    read = partial(model.forward, weights=weights)
+    right = model.grade(read, told, attend=attend)
     asked = {job: sum(story.jobs.count(job) for story in told) for job in right}
     answered = sum(right[job] * asked[job] for job in right) / sum(asked.values())
     return {

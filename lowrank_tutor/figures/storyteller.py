@@ -85,6 +85,14 @@ CUTS = {
         "the strongest word",
         True,
     ),
+    "unusual": Way(
+        "Unusual",
+        "words kept, half of them by their keys",
+        BY_WORDS,
+        "{k} new and unusual words",
+        "itself alone",
+        True,
+    ),
     "index": Way(
         "Index",
         "words chosen by small keys",
@@ -124,6 +132,7 @@ CUTS = {
     "signs": Way(
         "Signs", "bits of a key: its signs", (8, 16, 32, 64, 128, 256), "keys of {k} bits", ""
     ),
+    "layers": Way("Layers", "the layer that attends", (1, 2), "layer {k} alone", "layer 1 alone"),
 }
 TALES = {
     "far fact": "Ada wears red . Ben wears blue . Mia has jam . the cat slept because it was tired . Ada wears",
@@ -136,17 +145,19 @@ TALES = {
 }
 SAY = "{kept} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
 REMARKS = {  # why a cut forgets
-    "sheets": "Sheets are dropped by their size, whatever they are about.",
+    "sheets": "Sheets are dropped by their size, whatever they are about, and what would look ahead is set to 0.",
     "window": "A window loses whatever is older than it.",
     "means": "An average blends words that stand side by side.",
     "features": "Random features only estimate the weights, and blur those that must be sharp.",
     "top": "The rest is lost, even if much of it says the same.",
+    "unusual": "Half are the newest, half have unusual keys. What is dropped never comes back.",
     "index": "Small keys overlook words, and what they overlook is not read.",
     "bits": "Numbers that are nearly alike become the same.",
     "scores": "Directions that seldom decide a score are dropped.",
     "latents": "Keys and values share fewer directions than they had.",
     "projected": "A random map keeps all keys about as far apart, and none exactly.",
     "signs": "Signs tell the direction of a key, roughly.",
+    "layers": "Without attention a layer still computes with each word and the two before it.",
 }
 CAPTION = (
     "Arcs (shades on a narrow screen) show how much the last word listens to each word in the chosen head; dashes show "
@@ -259,6 +270,9 @@ def as_options(cut: str, k: int) -> dict[str, Any]:
         return {}
     if cut in weights:
         return {"weights": weights[cut](model.trained_weights(), k)}
+    if cut == "layers":
+        off = model.Cut(lambda q, k: 0 * model.exact.table(q, k))
+        return {"attend": [model.exact if layer == k else off for layer in (1, 2)]}
     if cut == "index":
         return {"attend": model.index(k, DIRECTIONS[:SMALL])}
     return {"attend": getattr(model, cut)(DIRECTIONS[:k] if cut in RANDOM else k)}

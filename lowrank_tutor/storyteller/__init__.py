@@ -32,6 +32,7 @@ from lowrank_tutor.storyteller.cuts import (
     sheets,
     signs,
     top,
+    unusual,
     window,
 )  # fmt: skip
 from lowrank_tutor.storyteller.language import (
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JOBS", "KINDS", "WORDS", "Cut", "Story", "Storyteller", "answer", "bits", "cut_latents", "cut_scores", "encode",
     "exact", "features", "forward", "grade", "index", "load", "means", "next_words", "projected", "sheets", "signs",
-    "stories", "tables", "top", "train", "trained_weights", "window",
+    "stories", "tables", "top", "train", "trained_weights", "unusual", "window",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "model")

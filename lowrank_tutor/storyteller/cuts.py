@@ -21,7 +21,7 @@ from lowrank_tutor.bilinear import factorize
 
 __all__ = [
     "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected", "sheets", "signs",
-    "top", "window",
+    "top", "unusual", "window",
 ]  # fmt: skip
 
 Table = Callable[
@@ -159,6 +159,25 @@ def index(count: int, directions: ArrayLike) -> Cut:
     def table(q: FloatArray, k: FloatArray) -> Any:
         chosen = _strongest(_logits(q, k @ w.T @ w), count) > -np.inf
         return _softmax(np.where(chosen, _logits(q, k), -np.inf))
+
+    return Cut(table)
+
+
+def unusual(count: int) -> Cut:
+    """Keep ``count`` words: the newest half and, of the others, those whose keys are the most unusual.
+
+    A key counts by its distance from the mean of the head's keys up to it. No question is needed,
+    and what is dropped never comes back.
+    """
+    check_size(count, "count")
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        n, newest = k.shape[-2], (count + 1) // 2
+        means = k.cumsum(axis=-2) / np.arange(1, n + 1)[:, None]
+        far = np.linalg.norm(k - means, axis=-1)[..., None, :]
+        worth = np.where(np.tri(n, k=-newest, dtype=bool), far, np.inf)
+        kept = _strongest(np.where(np.tri(n, dtype=bool), worth, -np.inf), count) > -np.inf
+        return _softmax(np.where(kept, _logits(q, k), -np.inf))
 
     return Cut(table)
 

@@ -22,6 +22,7 @@ from lowrank_tutor.storyteller.twin import (
     HEADS,
     LAYERS,
     check_ids,
+    heard,
     one_a_layer,
     tables,
     trained_weights,
@@ -56,7 +57,7 @@ class Layer(nn.Module):
         q, k, v = (
             part(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in (self.q, self.k, self.v)
         )
-        read = torch.as_tensor(attend(q, k, v), dtype=x.dtype, device=x.device)
+        read = torch.as_tensor(heard(attend, q, k, v), dtype=x.dtype, device=x.device)
         x = x + self.out(read.transpose(1, 2).flatten(2))
         out: Tensor = x + self.down(F.relu(self.up(self.norm_2(x))))
         return out

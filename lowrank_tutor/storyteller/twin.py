@@ -127,6 +127,14 @@ def one_a_layer(attend: Any, usual: Any) -> list[Any]:
     return cuts
 
 
+def heard(cut: Any, q: Any, k: Any, v: Any) -> Any:
+    """Return what the heads read, (batch, 4, n, 16)."""
+    read = cut(q, k, v)
+    if np.shape(read) != (shape := tuple(v.shape)):
+        raise ValueError(f"attend must return an array of shape {shape}, got {np.shape(read)}")
+    return read
+
+
 def _layers(
     ids: NDArray[Any], cuts: list[Any], w: Weights
 ) -> Iterator[tuple[list[FloatArray], Any]]:
@@ -139,7 +147,7 @@ def _layers(
         part = {name: w[f"layers.{i}.{name}.weight"] for name in PARTS}
         y = _norm(x, part["norm_1"])
         heads = [(y @ part[name].T).reshape(*ids.shape, HEADS, -1).swapaxes(1, 2) for name in "qkv"]
-        x = x + np.asarray(cut(*heads)).swapaxes(1, 2).reshape(x.shape) @ part["out"].T
+        x = x + np.asarray(heard(cut, *heads)).swapaxes(1, 2).reshape(x.shape) @ part["out"].T
         x = x + np.maximum(_norm(x, part["norm_2"]) @ part["up"].T, 0) @ part["down"].T
         yield heads, x
 

@@ -6,11 +6,11 @@ It takes about a minute of one core. The file is ``lowrank_tutor/data/storytelle
 from __future__ import annotations
 
 import argparse
-import functools
 import sys
 from itertools import count, islice
 
 from lowrank_tutor import storyteller
+from lowrank_tutor.figures.budget import answers
 from lowrank_tutor.figures.storyteller import CUTS, as_options
 from measure.harness import provenance, write
 
@@ -28,14 +28,7 @@ def short_stories(
 def shares(cut: str, k: int, told: list[storyteller.Story]) -> dict[str, float]:
     """Return the shares of right answers, of all and by job."""
     options = as_options(cut, k)
-    model = functools.partial(storyteller.forward, **{"weights": options.pop("weights", None)})
-    by_job = storyteller.grade(model, told, attend=options.get("attend"))
-    asked = {job: sum(story.jobs.count(job) for story in told) for job in by_job}
-    answered = sum(by_job[job] * asked[job] for job in by_job) / sum(asked.values())
-    return {
-        "answered": answered,
-        **{f"job_{job.replace(' ', '_')}": share for job, share in by_job.items()},
-    }
+    return answers(options.get("weights"), told, options.get("attend"))
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from scipy.special import iv
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.attention import attention_weights, linear_attention
-from lowrank_tutor.figures.storyteller import TALES, counted, measured
+from lowrank_tutor.figures.storyteller import counted
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
 
@@ -105,18 +105,38 @@ def test_polynomial_bounds_rank(d):
         )
 
 
+@pytest.mark.parametrize(
+    ("cut", "error", "note", "color"),
+    [
+        (None, 0, "do", "gold"),
+        (storyteller.sheets(6), 0.28, "la", "gold"),
+        (storyteller.window(22), 0.29, "do", "black"),
+    ],
+)
+def test_two_questions(cut, error, note, color):
+    words = "<s> Ada wears gold . Ben wears red . re la fa so mi do . again : re la fa so mi do . Ada wears"
+    ids = [storyteller.encode(words)]
+    said = storyteller.forward(ids, attend=cut)[0].argmax(axis=1)
+    assert [storyteller.WORDS[said[at]] for at in (words.split().index("again") + 6, -1)] == [
+        note,
+        color,
+    ]
+    exact, used = storyteller.tables(ids), storyteller.tables(ids, attend=cut)
+    assert round(np.linalg.norm(used - exact) / np.linalg.norm(exact), 2) == error
+
+
 def test_opening():
-    """Six sheets and sixteen averages are off alike; the first know the color, the others do not."""
-    six, sixteen = (
-        measured(TALES["far fact"], cut, k) for cut, k in (("sheets", 6), ("means", 16))
-    )
-    assert [round(found["table_error"], 2) for found in (six, sixteen)] == [0.21, 0.22]
-    assert [found["says"] for found in (six, sixteen)] == ["red", "white"]
+    """What the counts of the figure say of sheets, a window, and one layer alone."""
     window, sheets = counted()["window"][16], counted()["sheets"][6]
     assert window["job_far_fact"] == pytest.approx(0.5, abs=0.03)
     assert window["job_reason"] == window["job_copy"] == 1
     assert sheets["job_far_fact"] == pytest.approx(0.91, abs=0.01)
     assert min(sheets, key=sheets.get) == "job_copy"
+    alone = counted()["layers"][2]
+    assert alone["job_far_fact"] == 1
+    needs = {job: round(alone[f"job_{job}"], 2) for job in ("copy", "new_fact", "most")}
+    assert needs == {"copy": 0.68, "new_fact": 0.45, "most": 0.39}
+    assert min(share for name, share in alone.items() if name[4:] not in needs) > 0.8
 
 
 def test_heads_and_jobs(chapter):
@@ -154,6 +174,15 @@ def test_table_of_cuts(chapter):
     )
     assert by_job["8 sheets of each table"]["copy"] < 0.5
     assert set(by_job["none"].values()) == {1}
+    latents = by_job["latents of 16"]
+    assert min(latents, key=latents.get) == "reason"
+
+
+def test_growth(chapter):
+    """Eight sheets answer less of longer stories, and a quarter as many as words nearly all."""
+    fixed, shared = chapter["growth"].values()
+    assert fixed == sorted(fixed, reverse=True)
+    assert min(shared) > 0.97
 
 
 def test_directions_of_a_head(chapter):

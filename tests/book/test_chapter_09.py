@@ -27,14 +27,16 @@ def off(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-def learning(_chapter, *, rank, training):
+def learning(_chapter, *, rank, training, alpha):
     """The last point of each curve, by another way through the record."""
     rows = json.loads((DATA / "storyteller_lora.json").read_text(encoding="utf-8"))["rows"]
     runs = [
         row
         for row in rows
-        if row["rank"] == rank and row["way"] == training and row["method"] == "alpha = r"
+        if (row["rank"], row["way"], row["rate"]) == (rank, training, 0.01)
+        and row["method"] == ("alpha = 1" if rank == 1 or alpha.endswith("step") else "alpha = r")
     ]
+    assert len(runs) == 5
     ends = [row["curve"][-1] for row in runs]
     return {name: statistics.mean(end[name] for end in ends) for name in ("rule", "others", "jobs")}
 
@@ -226,23 +228,12 @@ def test_fibs(chapter):
 def test_relatives(chapter):
     """What the page and "Which one do I need?" say of LoRA, rsLoRA, PiSSA, and DoRA."""
     losses = {rank: [loss for loss, _ in column] for rank, column in chapter["BEST"].items()}
-    rates = [[rate for _, rate in column] for column in chapter["BEST"].values()]
-    for rank in (4, 16, 64):
-        lora, rslora, pissa, dora = losses[rank]
-        assert max(lora, rslora, dora) < min(lora, rslora, dora) + 0.1
-        assert max(lora, rslora, dora) < pissa < min(lora, rslora, dora) + 0.2
-    assert [{*each} for each in zip(*rates, strict=True)] == [
-        {0.01},
-        {0.01, 0.003},
-        {0.01, 0.003},
-        {0.01},
-    ]
-    ends = {(run["method"], run["seed"]): run["loss"] for run in chapter["RUNS"]
-            if (run["rank"], run["rate"]) == (1, 0.01) and "loss" in run}  # fmt: skip
-    assert all(ends["DoRA", seed] < ends["LoRA", seed] for seed in range(3))
+    rates = [[rate for _, rate in column] for rank, column in chapter["BEST"].items() if rank > 1]
+    assert [{*each} for each in zip(*rates, strict=True)] == [{0.01}, {0.003}, {0.003}, {0.01}]
+    assert losses[1][0] - 0.1 < losses[1][3] < losses[1][0]
     tried = {(run["rank"], run["rate"]): run["loss"] for run in chapter["RUNS"]
              if run["method"] == "LoRA" and run["seed"] == 0}  # fmt: skip
-    assert all(tried[rank, 0.03] > tried[rank, 0.001] > 0.7 for rank in losses)
+    assert all(tried[rank, 0.03] > tried[rank, 0.001] > 0.7 for rank in (4, 16, 64))
 
 
 def test_shrunken_adapter(chapter):

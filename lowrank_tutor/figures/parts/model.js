@@ -164,6 +164,14 @@ const storytellerModel = (file) => {
     });
     return (i, j) => chosen[i].has(j);
   };
+  /** How far each key lies from the mean of the keys up to it. */
+  const distances = (k, n) => {
+    const total = new Float64Array(WIDTH);
+    return Array.from({ length: n }, (_, t) => {
+      const key = k.subarray(t * WIDTH, (t + 1) * WIDTH);
+      return Math.hypot(...key.map((value, d) => value - (total[d] += value) / (t + 1)));
+    });
+  };
   /** Each row of 16 numbers rounded to 2^bits levels from its least to its largest. */
   const rounded = (x, bits) => {
     const y = new Float64Array(x.length);
@@ -190,6 +198,13 @@ const storytellerModel = (file) => {
     top: ({ x, n, m }) => softmax(x, n, among(x, n, m)),
     index: ({ q, k, x, n, m }) =>
       softmax(x, n, among(scores(q, projected(k, n, SMALL, model.directions), n), n, m)),
+    unusual: ({ k, x, n, m }) => {
+      const far = distances(k, n),
+        isNew = (at) => Math.floor(at / n) - (at % n) < Math.ceil(m / 2);
+      const worth = x.map((_, at) => (isNew(at) ? Infinity : far[at % n]));
+      return softmax(x, n, among(worth, n, m));
+    },
+    layers: ({ n, m, layer, whole }) => (layer === m - 1 ? whole : new Float64Array(n * n)),
     none: ({ n }) => new Float64Array(n * n), // a head that reads nothing
   };
 
@@ -232,6 +247,8 @@ const storytellerModel = (file) => {
               x,
               n,
               m,
+              layer,
+              whole,
               svd: () => sheetsOf(whole, n, key && untouched ? key + h : ""),
             }),
           whole,
