@@ -106,7 +106,7 @@ def _data() -> dict[str, Any]:
 
     said = {row["cut"]: {} for row in found["continuations"]}
     for row in found["continuations"]:
-        said[row["cut"]][str(row["setting"])] = row["texts"][0]
+        said[row["cut"]][str(row["setting"])] = row["text"]
     return {
         "paths": {text: {cut: path(text, cut) for cut in CUTS} for text in TEXTS},
         "uncut": {text: means[text, "none", None][1] for text in TEXTS},

@@ -28,7 +28,7 @@ def test_every_setting(hand):
         if row["cut"] in CUTS and row["seed"] == 0
     ]
     assert len({(state["cut"], state["text"]) for state in states}) == len(CUTS) * len(TEXTS)
-    said = {(row["cut"], row["setting"]): row["texts"][0] for row in STORED["continuations"]}
+    said = {(row["cut"], row["setting"]): row["text"] for row in STORED["continuations"]}
 
     def check(seen):
         state = {name: seen.call("state")[name] for name in ("cut", "setting", "text")}
