@@ -25,6 +25,7 @@ with needed(__name__):
     from lowrank_tutor.figures.cloud import cloud
     from lowrank_tutor.figures.dice import dice
     from lowrank_tutor.figures.downhill import downhill
+    from lowrank_tutor.figures.error_against_loss import error_against_loss
     from lowrank_tutor.figures.moving import moving
     from lowrank_tutor.figures.score import score
     from lowrank_tutor.figures.shadow import shadow
@@ -34,6 +35,6 @@ with needed(__name__):
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
-    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill", "moving", "score",
-    "shadow", "spectrum", "storyteller", "tilt", "windows",
+    "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill",
+    "error_against_loss", "moving", "score", "shadow", "spectrum", "storyteller", "tilt", "windows",
 ]  # fmt: skip

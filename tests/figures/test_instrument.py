@@ -17,7 +17,10 @@ from lowrank_tutor.kit import draw_first
 
 ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
 INSTRUMENTS = {
-    name: partial(getattr(figures, name), **ARGUMENTS.get(name, {})) for name in figures.__all__
+    name.replace("error_against_loss", "error-against-loss"): partial(
+        getattr(figures, name), **ARGUMENTS.get(name, {})
+    )
+    for name in figures.__all__
 }
 INSTRUMENTS["draw_first"] = partial(
     draw_first, "How many keys has a piano?", 88, kind="mark", limits=(1, 1000), log=True
@@ -30,6 +33,7 @@ OTHER_STATES = {
     "cloud": {"center": [-3, 0.5]},
     "moving": {"t": 1.25},
     "downhill": {"start": [-1.5, 0.7], "size": 0.06, "step": 4},
+    "error-against-loss": {"cut": "sheets", "setting": 32, "text": "prose"},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
     "windows": {"borders": [0, 2, 9]},
     "budget": {
@@ -221,6 +225,7 @@ NO_ARGUMENTS = {  # what Python alone is asked
 NO_STATES = {  # what the browser refuses, and Python where it is asked for the start
     "tilt": {"picture": ["cat"], "k": [0, 161]},
     "arrows": {"a": [[[1, 2]], "a"], "theta": ["far"]},
+    "error-against-loss": {"cut": ["cat"], "setting": [3, 0.5], "text": ["verse"]},
     "score": {"s": [[6, 0], [1]], "h": ["far"]},
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[9, 0]]},
@@ -281,6 +286,8 @@ KEYS = [
       "End": 90 * DEGREE, "Home": 0}),
     ("downhill", {"start": [2, 0], "step": 0}, "the ball", "start",
      {"ArrowUp": [2, 0.1], "Shift+ArrowLeft": [1, 0.1], "PageDown": [1, -0.9]}),
+    ("error-against-loss", {"cut": "window", "setting": 32}, "how much", "setting",
+     {"ArrowRight": 16, "ArrowLeft": 32, "Shift+ArrowLeft": 192, "End": 8, "Home": 192}),
     ("cloud", {"center": [1, 1]}, "mean of the cloud", "center",
      {"ArrowRight": [1.1, 1], "Shift+ArrowLeft": [0.1, 1], "PageDown": [0.1, 0]}),
     ("dice", {"eps": 0.5}, "upper", "eps",

@@ -16,7 +16,8 @@ def figure(name: str, *, parts: tuple[str, ...] = (), **fields: Any) -> Instrume
 
     Scripts of ``figures/parts`` that it needs come first.
     """
-    scripts = (*(f"figures/parts/{part}.js" for part in parts), f"figures/{name}.js")
+    own = f"figures/{name.replace('-', '_')}.js"
+    scripts = (*(f"figures/parts/{part}.js" for part in parts), own)
     return Instrument(name=name, scripts=scripts, styles=STYLES, **fields)
 
 

@@ -93,7 +93,7 @@ class Instrument:
     @property
     def block(self) -> Block:
         """The figure as HTML, data, scripts, and styles."""
-        first, *others = self.name.split("_")  # the function in camel case
+        first, *others = self.name.replace("-", "_").split("_")  # the function in camel case
         data = {
             "state": self.state,
             "data": self.data,

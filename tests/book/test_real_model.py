@@ -1,0 +1,72 @@
+"""The page *A real model*: its sentences hold in the stored study, in every draw where they say so."""
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+STUDY = json.loads(files("lowrank_tutor").joinpath("data/real_model.json").read_text("utf-8"))
+TEXTS = ("prose", "code", "help")
+
+
+def more(cut, setting, text):
+    """More loss than uncut, by draw."""
+    rows = [
+        row
+        for row in STUDY["rows"]
+        if (row["cut"], row["setting"], row["text"]) == (cut, setting, text)
+        and row["length"] == 256
+    ]
+    assert [row["seed"] for row in rows] == list(range(len(rows))) != []
+    return np.array([row["loss"] - row["uncut"] for row in rows])
+
+
+SINK = ("window and first 4", 32)
+# Cuts of which the first loses less, in every draw and on each set of texts, and by how much.
+ORDERED = [
+    (SINK, ("sheets", 8), 1.5),
+    (SINK, ("bits", 3), 0),
+    (("bits", 3), ("sheets", 16), 0),
+    (("sheets, rescaled", 8), ("sheets", 8), 0),
+    (SINK, ("window", 32), 1),
+    (("window and first 1", 32), ("window", 32), 1),
+    (("keys before rotation", 64), ("values", 64), 0),
+    (("keys before rotation", 32), ("values", 32), 0),
+    (("bits, shifted", 3), ("bits", 3), 0),
+    (("bits, keys by channel", 3), ("bits", 3), 0),
+    (("feed-forward, for inputs", 0.9), ("feed-forward, plain", 0.9), 5),
+    (("window and first 4", 8), ("sheets", 8), 0.5),
+]
+
+
+@pytest.mark.parametrize(("less", "greater", "by"), ORDERED, ids=str)
+def test_order_in_every_draw(less, greater, by):
+    for text in TEXTS:
+        first, second = more(*less, text), more(*greater, text)
+        if (
+            len(
+                {
+                    row["pieces"]
+                    for row in STUDY["rows"]
+                    if (row["cut"], row["setting"]) in (less, greater)
+                }
+            )
+            > 1
+        ):
+            first, second = first.mean(), second.mean()
+        assert (second - first > by).all(), text
+
+
+def test_other_sentences():
+    right = {(row["cut"], row["setting"]): row["right"] for row in STUDY["jobs"]}
+    assert min(right["none", None].values()) >= 0.9
+    sheets, window = right["sheets", 8], right["window and first 4", 8]
+    assert sheets["copy"] > 0.75 > 0.05 >= window["copy"]
+    assert sheets["new fact"] > window["new fact"] + 0.5
+    for text in TEXTS:
+        assert abs(more("one vector off all keys", None, text)).max() < 1e-3
+        others = [name for name in TEXTS if name != text]
+        own = more("feed-forward, for inputs", 0.9, text).mean()
+        foreign = [more(f"feed-forward, for inputs of {name}", 0.9, text).mean() for name in others]
+        assert own < min(foreign) < max(foreign) < more("feed-forward, plain", 0.9, text).mean() / 2
