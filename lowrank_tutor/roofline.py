@@ -161,8 +161,8 @@ def half_type(device: torch.device | str) -> torch.dtype:
 def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[str, ...]:
     """Ask PyTorch which fused kernels, "flash" or "efficient", take these tensors.
 
-    The tensors are (batch, heads, n, d), on a GPU. Without any, the weights are written out. On a
-    CPU, which has kernels of its own, the answer is empty.
+    The tensors are (batch, heads, n, d), on a GPU. Without such a kernel the weights are written
+    out. On a CPU, which has kernels of its own, the answer is empty.
     """
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":

@@ -29,7 +29,7 @@ from lowrank_tutor.kit.charts.style import (
     styled,
 )
 
-# Of the way from white to teal: up to there black words are the clearer ones, beyond it white ones.
+# The share of the way from white to teal up to which black words are clearer than white ones.
 LEGIBLE = 0.85
 
 ROOM = 0.38  # inches between the boxes of a line, for a sign and a letter
