@@ -1,4 +1,4 @@
-"""Drag a cut of a real language model along its path, and see what others cost at the same error."""
+"""Drag a cut of a real language model along its path: what do others cost at the same error?"""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ REMARKS = {
     "alone": "No other cut here is off by as much.",
 }
 CAPTION = (
-    "Each path is one cut of SmolLM2-135M, from mild to harsh. Dots are measured settings, the mean "
-    "of twelve pieces of text. The ring is yours. Large dots show what the other cuts cost where "
+    "Each path is one cut of SmolLM2-135M, from mild to harsh. Dots are measured settings, the "
+    "mean of twelve pieces of text. The ring is yours. Large dots show what the other cuts cost where "
     "they are off by as much, between two settings: teal less than yours, orange more."
 )
 
@@ -91,7 +91,7 @@ def error_against_loss(
 
 
 def _data() -> dict[str, Any]:
-    """Return the mean error and loss of each setting by text, mildest first, and what the model says."""
+    """Return the mean error and loss of each setting, mildest first, and what the model says."""
     found = json.loads(files("lowrank_tutor").joinpath("data/real_model.json").read_text("utf-8"))
     measured: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     for row in found["rows"]:

@@ -103,7 +103,7 @@ def output_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
 
 
 def both_use(model: SmolLM, i: int, layer: dict[str, Tensor]) -> Tensor:
-    """Return the use of keys and values, 384 numbers; both keep the total that they have plainly."""
+    """Return the use of keys and values, 384 numbers; both keep their plain total."""
     uses = {"keys": query_use(model, i, layer), "values": output_use(model, i, layer)}
     totals = {name: (use @ layer[name] @ use.T).trace() for name, use in uses.items()}
     scales = {name: (layer[name].trace() / total).sqrt() for name, total in totals.items()}

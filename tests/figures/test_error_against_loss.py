@@ -1,4 +1,4 @@
-"""The plane of error and loss: its numbers are means of the stored rows, and others' costs lie between them."""
+"""The plane of error and loss: numbers are means of stored rows, and costs lie between them."""
 
 import json
 from importlib.resources import files
