@@ -1,4 +1,4 @@
-"""Drag a cut of a real language model along its path: what do others cost at the same error?"""
+"""Drag a cut of a real language model along its path, and see what others cost."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ REMARKS = {
 }
 CAPTION = (
     "Each path is one cut of SmolLM2-135M, from mild to harsh. Dots are measured settings, the "
-    "mean of twelve pieces of text. The ring is yours. Large dots show what the other cuts cost where "
-    "they are off by as much, between two settings: teal less than yours, orange more."
+    "mean of twelve pieces of text. The ring is yours. Large dots show what the other cuts cost "
+    "where they are off by as much, between two settings: teal less than yours, orange more."
 )
 
 
@@ -93,7 +93,7 @@ def error_against_loss(
 def _data() -> dict[str, Any]:
     """Return the mean error and loss of each setting, mildest first, and what the model says."""
     found = json.loads(files("lowrank_tutor").joinpath("data/real_model.json").read_text("utf-8"))
-    measured: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+    measured: dict[tuple[str, str, int | None], list[tuple[float, float]]] = {}
     for row in found["rows"]:
         if row["length"] == LENGTH and row["cut"] in {*CUTS, "none"}:
             place = (row["text"], row["cut"], row["setting"])
@@ -104,9 +104,9 @@ def _data() -> dict[str, Any]:
         rows = [[k, *mean] for (of, by, k), mean in means.items() if (of, by) == (text, cut)]
         return sorted(rows, key=lambda row: row[1])
 
-    said = {row["cut"]: {} for row in found["continuations"]}
+    said: dict[str, dict[str, str]] = {}
     for row in found["continuations"]:
-        said[row["cut"]][str(row["setting"])] = row["text"]
+        said.setdefault(row["cut"], {})[str(row["setting"])] = row["text"]
     return {
         "paths": {text: {cut: path(text, cut) for cut in CUTS} for text in TEXTS},
         "uncut": {text: means[text, "none", None][1] for text in TEXTS},
