@@ -274,8 +274,8 @@ def long_cases() -> list[Case]:
         "bits": (3, cuts.round_cache(3)),
         "sheets": (32, cuts.sheets(32)),
     }
-    found = [Case(cut, n, always(made), 1024, draws=1) for cut, (n, made) in few.items()]
-    return [*found[:-1], found[-1]._replace(texts=("prose",))]
+    found = [Case(cut, n, always(made), 1024) for cut, (n, made) in few.items()]
+    return [*found[:-1], found[-1]._replace(texts=("prose",), draws=1)]
 
 
 def parts_left_out(study: Study) -> list[Case]:
@@ -321,7 +321,7 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
         *(("continuations", case) for case in figure),
         *(("rows", case._replace(pieces=min(case.pieces, 2))) for case in more),
         *(("rows", case) for case in parts_left_out(study)),
-        ("uncut", none()._replace(length=1024, draws=1)),
+        ("uncut", none()._replace(length=1024)),
         *(("rows", case) for case in long_cases()),
     ]
 
