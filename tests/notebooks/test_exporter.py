@@ -286,6 +286,9 @@ class Book:
         config["sphinx"]["config"]["mathjax3_config"] = {"tex": {"macros": MACROS}}
         (root / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
         shutil.copytree(ROOT / "site", root / "site", ignore=shutil.ignore_patterns("__pycache__"))
+        element = Path("lowrank_tutor", "kit", "element.js")
+        (root / element).parent.mkdir(parents=True)
+        shutil.copyfile(ROOT / element, root / element)
         shutil.copy(ROOT / "requirements.txt", root)
         (root / "book").mkdir()
         (root / "book" / "references.bib").write_text(WORKS, encoding="utf-8")
