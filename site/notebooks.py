@@ -38,6 +38,7 @@ TAGS = FOLDING_TAGS | {
     "remove-input",
     "hide-output",
     "remove-output",
+    "skip-execution",
     "remove-cell",
     "side-by-side",
 }
