@@ -26,11 +26,7 @@ from lowrank_tutor.kit import draw_first
 from lowrank_tutor.kit.canvas import Instrument
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
-CALLS = {
-    name.replace("error_against_loss", "error-against-loss"): f"{name}()"
-    for name in figures.__all__
-    if name != "Instrument"
-}
+CALLS = {name: f"{name}()" for name in figures.__all__ if name != "Instrument"}
 CALLS |= {
     "album": "album([[[hash((i, j, "
     "n)) % 17 for j in range(8)] for i in range(8)] for n in range(64)])",
@@ -77,7 +73,8 @@ class Lab(NamedTuple):
         self.page.evaluate(
             "(at) => panel.content.scrollToItem(at, 'start')", list(CELLS).index(name)
         )
-        figure = self.page.locator(f'.jp-OutputArea figure.instrument[data-name="{name}"]')
+        shown = name.replace("_against_", "-against-")
+        figure = self.page.locator(f'.jp-OutputArea figure.instrument[data-name="{shown}"]')
         figure.wait_for()
         return figure
 
