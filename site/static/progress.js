@@ -11,7 +11,14 @@
       return {};
     }
   };
-  const read = () => parsed(localStorage.getItem(KEY));
+  const stored = () => {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null;
+    }
+  };
+  const read = () => parsed(stored());
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
   const state = (kept, kind) => (kind in kept ? (record(kept[kind]).days?.length >= 2 ? 2 : 1) : 0);
@@ -67,8 +74,7 @@
     }
     const written = JSON.stringify(kept);
     localStorage.setItem(KEY, written);
-    if (localStorage.getItem(KEY) !== written)
-      return "This browser keeps nothing. Nothing has changed.";
+    if (stored() !== written) return "This browser keeps nothing. Nothing has changed.";
     return `Imported ${brought.length} of the kinds.`;
   };
   const list = (place, kept, kinds) => {
