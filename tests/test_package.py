@@ -46,8 +46,7 @@ MAY_USE = {
     "mathematics": set(),
     "byhand": {"mathematics"},
     "kit": set(),
-    "answers": {"kit"},
-    "practice": {"kit"},
+    "course": {"kit"},
     "figures": {"kit", "mathematics"},
 }
 # What importing a module must not load, unless its folder needs it. Heavy things that one function

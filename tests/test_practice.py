@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import sympy
 
-from lowrank_tutor import practice
-from lowrank_tutor.practice import problem as engine
+from lowrank_tutor.course import practice
+from lowrank_tutor.course.practice import problem as engine
 
 FOUND = re.compile(r"\[[^\]]*\]|\((?:[\u2212\d/?]+, )+[\u2212\d/?]+\)|\u2212?\d+(?:[./]\d+)?")
 

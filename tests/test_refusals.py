@@ -25,7 +25,7 @@ from lowrank_tutor import caches, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
 # The real model needs a package of its own: tests/test_smollm.py.
-OTHER_ROOMS = {"byhand", "figures", "answers", "kit", "practice", "smollm"}
+OTHER_ROOMS = {"byhand", "course", "figures", "kit", "smollm"}
 # Methods that only libraries call, or only a function that has checked their arguments.
 SETTINGS = {"get_params", "set_params", "set_extra_state", "with_feedforward"}
 

@@ -146,7 +146,7 @@ def test_predictions(path):
 def test_exercises(path):
     text = read(path)
     asked = re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)
-    assert len(asked) >= 3, "beside those to practice (lowrank_tutor/practice)"
+    assert len(asked) >= 3, "beside those to practice (lowrank_tutor/course/practice)"
     order = r'^```\{exercise\}.*\n:label: (\S+)|^check\("(\S+)", \.\.\.\)$|^```\{solution-start\} (\S+)\n:class: dropdown$'
     found = ["".join(names) for names in re.findall(order, text, re.M)]
     assert found == [name for name in asked for _ in range(3)], (

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lowrank_tutor.answers import QUESTIONS
+from lowrank_tutor.course.answers import QUESTIONS
 from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.questions import check, exercises, register
 

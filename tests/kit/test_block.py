@@ -17,7 +17,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor.answers import QUESTIONS, check
+from lowrank_tutor.course.answers import QUESTIONS, check
 from lowrank_tutor.figures import score, spectrum
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.block import literal

@@ -11,7 +11,7 @@ import pytest
 import sympy
 from chapters import CHAPTERS
 
-from lowrank_tutor.answers import QUESTIONS
+from lowrank_tutor.course.answers import QUESTIONS
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 from lowrank_tutor.kit.questions import check, register
 from lowrank_tutor.kit.questions.judge import COUNTED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from visits import PAGES, SITE, violations
 
-from lowrank_tutor import practice
+from lowrank_tutor.course import practice
 
 KEY, RANK, SVD = "lowrank-practice", "book/01-rank.html", "book/02-svd-pca.html"
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import lowrank_tutor.practice.draws as draws
+import lowrank_tutor.course.practice.draws as draws
 from lowrank_tutor._checks import check_choice, check_integer
 from lowrank_tutor.kit.block import Block, Script, asset
 from lowrank_tutor.kit.questions.exercises import OPEN_MARK, RIGHT_MARK, Verdict, real_numbers
 from lowrank_tutor.kit.questions.judge import near
 
-SCRIPT = Script("practice", ("kit/element.js", "kit/questions/numbers.js", "practice/practice.js"))
-STYLES = ("kit/questions/answer_form.css", "practice/practice.css")
+SCRIPT = Script(
+    "practice", ("kit/element.js", "kit/questions/numbers.js", "course/practice/practice.js")
+)
+STYLES = ("kit/questions/answer_form.css", "course/practice/practice.css")
 CLOSE, MINUS = "You are near: give three digits, and round only at the end.", "\u2212"
 
 
@@ -123,7 +125,9 @@ def _choice(methods: Sequence[str], stories: Sequence[str], rng: np.random.Gener
 
 def _kinds() -> Mapping[str, Kind]:
     kinds = {}
-    for text in (asset("practice/problems.md") + asset("practice/which.md")).split("\n## ")[1:]:
+    for text in (asset("course/practice/problems.md") + asset("course/practice/which.md")).split(
+        "\n## "
+    )[1:]:
         head, first, *lines = [line for line in text.partition("\n# ")[0].splitlines() if line]
         name, chapter, promise = head.split(" | ")
         numbers = getattr(draws, name.replace("-", "_"), None)

@@ -1,7 +1,7 @@
 """The exercises of the book: what each asks for, what is right, and which hint a common wrong answer gets.
 
 Importing the module registers them, so that :func:`~lowrank_tutor.kit.questions.check` knows their
-names: ``from lowrank_tutor.answers import check`` is the first line of every exercise.
+names: ``from lowrank_tutor.course import check`` is the first line of every exercise.
 
 >>> check("ex-rank-tenth", 204.8)
 ○ Not yet. A rank is a whole number: round down.
