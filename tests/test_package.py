@@ -96,19 +96,14 @@ def test_heavy_imports(needs):
 
 
 def own_imports(name):
-    """Modules of the package that a module imports, inside functions too, but not for a type
-    checker alone.
-    """
-    found, waiting = set(), [TREES[name]]
-    while waiting:
-        node = waiting.pop()
+    """Modules of the package that a module imports, inside functions and for a type checker too."""
+    found = set()
+    for node in ast.walk(TREES[name]):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            waiting += ast.iter_child_nodes(node)
     return {used.removeprefix("lowrank_tutor.") for used in found} & set(FILES)
 
 
