@@ -1,7 +1,7 @@
 """Draw the numbers of each kind of problem.
 
-A function returns, by name, the numbers that ``problems.md`` speaks of. A mistake whose number is None does
-not occur with these numbers.
+A function returns, by name, the numbers that ``problems.md`` speaks of. A mistake whose number is
+None does not occur with these numbers.
 """
 
 # ruff: noqa: D103
