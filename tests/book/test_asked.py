@@ -1,4 +1,6 @@
-"""Asked elsewhere: its cells hold, less calibration does as it says, and each answer links out and is found."""
+"""Asked elsewhere: its cells hold, less calibration does as it says, and each answer links out and
+is found.
+"""
 
 import re
 from urllib.parse import quote

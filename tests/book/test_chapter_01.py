@@ -12,7 +12,9 @@ from lowrank_tutor.rank import numerical_rank, stable_rank
 
 
 def one_sheet(chapter, *, k):
-    """The first k sheets by the eigenvectors of the Gram matrix: the table times the projection onto them."""
+    """The first k sheets by the eigenvectors of the Gram matrix: the table times the projection
+    onto them.
+    """
     weights = chapter["weights"]
     rows = np.linalg.eigh(weights.T @ weights)[1][:, ::-1][:, :k]
     total = weights @ rows @ rows.T

@@ -38,7 +38,9 @@ def threshold(noise):
 
 
 def test_threshold_of_the_figure(chapter):
-    """It keeps the best number of sheets at every noise but the last, where a singular value lies close to it."""
+    """It keeps the best number of sheets at every noise but the last, where a singular value lies
+    close to it.
+    """
     for noise in chapter["noises"]:
         noisy = chapter["signal"] + noise * np.random.default_rng(1).standard_normal((80, 60))
         u, s, vt = np.linalg.svd(noisy, full_matrices=False)
@@ -51,7 +53,9 @@ def test_threshold_of_the_figure(chapter):
 
 
 def closing_gap(chapter, *, a):
-    """The angle by the formula of the text, and the sine allowed: 0.01 over the distance to the other eigenvalue."""
+    """The angle by the formula of the text, and the sine allowed: 0.01 over the distance to the
+    other eigenvalue.
+    """
     apart = a / 2 + np.sqrt(a**2 / 4 + 0.01**2)
     return {
         "turned": np.degrees(np.arctan2(0.02, a)) / 2,

@@ -21,7 +21,7 @@ def failure(k, eps):
 
 
 def jl_shadows(chapter, *, k):
-    """The squared lengths of the projections onto the line of x, by the matrix of that projection."""
+    """The squared lengths of the projections onto the line of x, by the matrix that projects."""
     onto = np.outer(chapter["x_unit"], chapter["x_unit"])
     feet = np.random.default_rng(2237).standard_normal((128, 2))[:k] @ onto
     return {"mean": np.mean(feet[:, 0] ** 2 + feet[:, 1] ** 2)}
@@ -61,7 +61,9 @@ def least_rows(n, eps, delta=0.05):
 
 
 def ada_or_ben(chapter, *, way, k):
-    """Draw the maps once more; the spread by the theorems' formulas, and the words from other code for the cuts."""
+    """Draw the maps once more; the spread by the theorems' formulas, and the words from other code
+    for the cuts.
+    """
     keys, query = chapter["keys"], chapter["query"]
     blue, rng = keys[chapter["story"].index("blue")], np.random.default_rng(k)
     scores, says = [], []
@@ -105,7 +107,9 @@ EXPLORERS = {
 
 
 def test_rival_of_red(chapter):
-    """What the page says of 64 signs: blue stays below red, and most failing heads look at the start of the story."""
+    """What the page says of 64 signs: blue stays below red, and most failing heads look at the
+    start of the story.
+    """
     story, (scores, says) = chapter["story"], chapter["found"]["signs", 64]
     red, start, blue = (story.index(word) for word in ("red", "<s>", "blue"))
     assert (scores[:, blue] < scores[:, red]).all()

@@ -1,4 +1,6 @@
-"""Chapter 5: its explorers by Cholesky factors and integers, its tables of scores, and a trained model's scores."""
+"""Chapter 5: its explorers by Cholesky factors and integers, its tables of scores, and a trained
+model's scores.
+"""
 
 import functools
 import itertools
@@ -116,7 +118,9 @@ def test_fewest_numbers(n, m):
 
 
 def in_place(chapter, k):
-    """Count the three best documents in their places, with W cut and with the factors made for scores."""
+    """Count the three best documents in their places, with W cut and with the factors made for
+    scores.
+    """
     documents, query, truth = chapter["documents"], chapter["query"], chapter["truth"]
     order = np.argsort(-truth)[:3]
     a, b = roots(chapter)
@@ -157,7 +161,9 @@ def share_right(told, **options):
 
 
 def test_scores_of_model():
-    """It says red at every rank, although the shares of right answers are those that the page names."""
+    """It says red at every rank, although the shares of right answers are those that the page
+    names.
+    """
     said = [measured(TALES["far fact"], "scores", k)["says"] for k in CUTS["scores"].settings]
     assert set(said) == {"red"}
     shares = [counted()["scores"][k]["answered"] for k in (1, 4, 8)]
@@ -176,7 +182,9 @@ def test_plain_cut_of_model(chapter, k):
 
 @pytest.fixture(scope="module")
 def cuts_of_model():
-    """Cuts to rank 4 by Cholesky factors of moments of other stories, for all words and for those that ask."""
+    """Cuts to rank 4 by Cholesky factors of moments of other stories, for all words and for those
+    that ask.
+    """
     q, k, asks = ([], []), ([], []), []
     for story in storyteller.stories(120, rng=7):
         asks += [*map(bool, story.jobs[1:]), False]
@@ -205,7 +213,9 @@ def cuts_of_model():
 
 
 def test_whose_queries(chapter, cuts_of_model):
-    """On other stories, too, the cut for all words is worse than the plain cut, and that for words that ask better."""
+    """On other stories, too, the cut for all words is worse than the plain cut, and that for words
+    that ask better.
+    """
     for_all, for_asking, share = cuts_of_model
     assert round(share, 2) == round(chapter["asks"].mean(), 2) == 0.12
     told = storyteller.stories(100, rng=8)

@@ -72,7 +72,9 @@ def test_six_words_by_hand(chapter):
 
 @pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
 def test_softmax_error(size):
-    """No two rows come further apart than their logits; two equal weights come as far, nearly, by a small error."""
+    """No two rows come further apart than their logits; two equal weights come as far, nearly, by a
+    small error.
+    """
     g = np.random.default_rng(0)
     x = g.normal(scale=3, size=(500, 12))
     y = x + size * g.choice([-1, 1], size=x.shape)
@@ -90,7 +92,8 @@ def test_softmax_error(size):
     ],
 )
 def test_two_questions(cut, error, note, color):
-    words = "<s> Ada wears gold . Ben wears red . re la fa so mi do . again : re la fa so mi do . Ada wears"
+    tune = "re la fa so mi do"
+    words = f"<s> Ada wears gold . Ben wears red . {tune} . again : {tune} . Ada wears"
     ids = [storyteller.encode(words)]
     said = storyteller.forward(ids, attend=cut)[0].argmax(axis=1)
     assert [storyteller.WORDS[said[at]] for at in (words.split().index("again") + 6, -1)] == [
@@ -116,7 +119,9 @@ def test_opening():
 
 
 def test_heads_and_jobs(chapter):
-    """With one sheet each: which heads lose no answer, which job is whose, and two that stand in for each other."""
+    """With one sheet each: which heads lose no answer, which job is whose, and two that stand in
+    for each other.
+    """
     one = {
         (layer, head): chapter["one_cut"](layer, head, 1)
         for layer in (1, 2)

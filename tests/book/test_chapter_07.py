@@ -44,7 +44,9 @@ EXPLORERS = {"linformer-error": linformer_error}
 
 
 def test_averages_of_a_story():
-    """What the text says of the figures: which averages say red, how far off the tables are, and how many answers."""
+    """What the text says of the figures: which averages say red, how far off the tables are, and
+    how many answers.
+    """
     said = {k: measured(TALES["far fact"], "means", k) for k in (8, 16, 20)}
     assert [said[k]["says"] for k in said] == ["red", "white", "red"]
     assert [round(100 * said[k]["table_error"]) for k in (8, 16)] == [41, 22]
@@ -67,7 +69,9 @@ def test_averages_of_a_story():
 
 
 def test_real_neighbors(chapter):
-    """In a trained encoder keys correlate by about 0.5, values by 0.2; there averages are far off, as the text says."""
+    """In a trained encoder keys correlate by about 0.5, values by 0.2; there averages are far off,
+    as the text says.
+    """
     rows = [row for row in chapter["stored"]("attention_spectra")["rows"] if row["n"] == 256]
     keys, values = (np.mean([row[name] for row in rows]) for name in ("keys_alike", "values_alike"))
     assert (round(keys, 2), round(values, 2)) == (0.49, 0.23)

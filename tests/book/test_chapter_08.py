@@ -19,7 +19,7 @@ from measure.training.storyteller_cuts import short_stories
 
 
 def jobs_left(chapter, *, numbers, cut):
-    """Cut by eigenvectors, not by an SVD, and let the package read and grade one story at a time."""
+    """Cut by eigenvectors, not by an SVD; the package reads and grades one story at a time."""
     weights, inputs = dict(storyteller.trained_weights()), chapter["INPUTS"]
     missed = size = 0.0
     for i in range(2):

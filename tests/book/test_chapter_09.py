@@ -1,4 +1,6 @@
-"""Adapters and gradients: the chapter's figures, its small adapter, its cuts of weights, and PyTorch's own hook."""
+"""Adapters and gradients: the chapter's figures, its small adapter, its cuts of weights, and
+PyTorch's own hook.
+"""
 
 import itertools
 import json
@@ -88,7 +90,9 @@ def test_labelings_of_a_neuron(chapter, n, p, learned):
 
 
 def test_twenty_weights(chapter):
-    """Random labels of random points, for the numbers of points at which the share is 97%, 50%, and 8%."""
+    """Random labels of random points, for the numbers of points at which the share is 97%, 50%, and
+    8%.
+    """
     rng = np.random.default_rng(0)
     for p, rounded in ((30, 0.97), (40, 0.50), (50, 0.08)):
         drawn = [can_learn(rng.standard_normal((p, 20)), rng.choice([-1, 1], p)) for _ in range(60)]
@@ -97,7 +101,9 @@ def test_twenty_weights(chapter):
 
 
 def test_new_signs_of_an_adapter():
-    """With A fixed, a row of B at rank 3, beside a fixed weight, can give half of all signs to 7 inputs."""
+    """With A fixed, a row of B at rank 3, beside a fixed weight, can give half of all signs to 7
+    inputs.
+    """
     rng = np.random.default_rng(0)
     x, w, a = (
         rng.standard_normal((7, 12)),
@@ -134,7 +140,9 @@ def test_bits_of_ada(chapter):
 
 
 def test_intruder(chapter):
-    """Of the first eight vectors one is new after an update of rank one, and none after one of full rank."""
+    """Of the first eight vectors one is new after an update of rank one, and none after one of full
+    rank.
+    """
     old, drawn = chapter["old"], chapter["updates"]
     left = np.linalg.eigh(old @ old.T)[1]
     least = {}
@@ -151,7 +159,7 @@ def test_intruder(chapter):
 
 @pytest.mark.parametrize("r", [1, 8, 64])
 def test_first_step_of_adam(r):
-    """One token moves by the rate, times the sum of the sizes of its products with the rows of A."""
+    """One token moves by the rate times the summed sizes of its products with the rows of A."""
     torch.manual_seed(0)
     layer = LoraLinear(
         nn.Linear(96, 64, bias=False, dtype=torch.float64), r
@@ -164,7 +172,9 @@ def test_first_step_of_adam(r):
 
 
 def test_cut_or_round(chapter):
-    """Layers of the page against weights changed by NumPy, and what "Which one do I need?" says of them."""
+    """Layers of the page against weights changed by NumPy, and what "Which one do I need?" says of
+    them.
+    """
     names = [
         name
         for name, w in storyteller.trained_weights().items()

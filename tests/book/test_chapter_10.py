@@ -19,7 +19,9 @@ RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.js
 
 
 def past(chapter, *, words):
-    """Singular values of at least 1% of the largest, in the block of later rows and earlier columns."""
+    """Singular values of at least 1% of the largest, in the block of later rows and earlier
+    columns.
+    """
     spectrum = np.linalg.svd(chapter["P"].numpy()[words:, :words], compute_uv=False)
     return {"rank": int((spectrum > 0.01 * spectrum[0]).sum())}
 

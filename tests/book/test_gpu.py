@@ -73,7 +73,8 @@ class SimulatedCard:
         monkeypatch.setattr(cuda, "synchronize", lambda: None)
         monkeypatch.setattr(lowrank_tutor.roofline, "half_type", lambda _device: real("cuda"))
         monkeypatch.setattr(lowrank_tutor.roofline, "fused_backends", lambda *_tensors: kernels)
-        if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
+        # A fused kernel makes its result and nothing else; without one PyTorch writes the weights.
+        if kernels:
             attend = "scaled_dot_product_attention"
             monkeypatch.setattr(
                 torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q)
@@ -219,7 +220,9 @@ def h100_rows(mode, batch, n):
     [(1, 8192, 0.9, 1.1), (1, 16384, 2.0, 3.2), (16384, 4096, 0.8, 1.1), (16384, 8192, 1.2, 1.7)],
 )
 def test_layer_gains_on_h100(tokens, n, low, high):
-    """The lowest and the highest gain, by both runs and in both directions, round to those of the page."""
+    """The lowest and the highest gain, by both runs and in both directions, round to those of the
+    page.
+    """
     gains = []
     for run_, mode in itertools.product(("min", "median"), ("forward", "forward+backward")):
         exact, ours = h100_rows(mode, max(1, tokens // n), n)
@@ -237,7 +240,9 @@ def test_layer_gains_on_h100(tokens, n, low, high):
     ],
 )
 def test_layer_pays_on_h100(run_, mode, loses, leads):
-    """Of all exact ways the fastest still wins at the first length, and loses from the second one on."""
+    """Of all exact ways the fastest still wins at the first length, and loses from the second one
+    on.
+    """
     times = {}
     for row in H100["rows"]:
         if (row["series"], row["mode"], row["batch"]) == ("module", mode, 1):
