@@ -23,18 +23,11 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
+from lowrank_tutor.adapters import compress, load_lora, power_step
 from lowrank_tutor.attention import (
     softmax_attention,
 )
-from lowrank_tutor.caches import (
-    compress,
-    kv_cache_numbers,
-    latent_from_heads,
-    load_lora,
-    power_step,
-    read_config,
-    serve,
-)
+from lowrank_tutor.caches import kv_cache_numbers, latent_from_heads, read_config, serve
 from lowrank_tutor.rank import numerical_rank
 from lowrank_tutor.states import delta_attention
 from lowrank_tutor.storyteller import next_words

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 import lowrank_tutor
-from lowrank_tutor import caches, storyteller
+from lowrank_tutor import adapters, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
 # The real model needs a package of its own: tests/test_smollm.py.
@@ -145,7 +145,7 @@ MODEL = nn.Sequential(nn.Linear(8, 4))
 
 
 def adapted(r: int = 2) -> nn.Module:
-    return nn.Sequential(caches.LoraLinear(nn.Linear(8, 4), r))
+    return nn.Sequential(adapters.LoraLinear(nn.Linear(8, 4), r))
 
 
 NAMES = some("0", unknown="1", number=3, numbers=[3])
@@ -337,8 +337,8 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
     "merge_lora": {"model": some(adapted(), plain=MODEL, words="words")},
     "load_lora": {
         "model": some(adapted(), plain=MODEL, words="words"),
-        "state": some(caches.lora_state(adapted()), words="words", empty={},
-                      rank=caches.lora_state(adapted(3))),
+        "state": some(adapters.lora_state(adapted()), words="words", empty={},
+                      rank=adapters.lora_state(adapted(3))),
     },
     "lora_state": {"model": some(adapted(), plain=MODEL, words="words")},
     "without_lora": {"model": some(adapted(), plain=MODEL, words="words")},

@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from lowrank_tutor.caches import lora_state
+from lowrank_tutor.adapters import lora_state
 from measure.harness import DATA, provenance
 from measure.training.storyteller_lora import Run, adapted, learn
 

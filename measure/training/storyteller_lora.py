@@ -22,7 +22,7 @@ import torch
 from torch.nn import functional as F
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.caches import inject_lora
+from lowrank_tutor.adapters import inject_lora
 from lowrank_tutor.storyteller import KINDS, Story
 from measure.harness import provenance, write
 

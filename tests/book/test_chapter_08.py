@@ -9,7 +9,7 @@ import torch
 from chapters import CHAPTERS, share
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.caches import input_moments
+from lowrank_tutor.adapters import input_moments
 from lowrank_tutor.figures.storyteller import TALES, counted, measured
 from lowrank_tutor.storyteller.model import causal_attention
 from measure.harness import DATA

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from torch import distributed, nn
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.caches import LoraLinear, power_step
+from lowrank_tutor.adapters import LoraLinear, power_step
 from measure.harness import DATA
 from measure.training.storyteller_cuts import short_stories
 from measure.training.storyteller_lora import OTHER

@@ -22,7 +22,7 @@ from matrices import fresh, with_spectrum
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
-from lowrank_tutor import bilinear, caches, jl, roofline
+from lowrank_tutor import adapters, bilinear, caches, jl, roofline
 from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.lda import lda
@@ -808,10 +808,10 @@ def report_is_the_spectrum():
                         ValueError,
                         match=r"^model must hold a weight with two axes, got none",
                     ):
-                        caches.rank_report({"a": weight})
+                        adapters.rank_report({"a": weight})
                     continue
                 before = weight.clone()
-                columns = caches.rank_report({"a": weight})
+                columns = adapters.rank_report({"a": weight})
                 assert torch.equal(weight, before)
                 s = spectrum_of(weight.double().numpy() / 2.0**power)
                 energy = np.cumsum(s**2) / max((s**2).sum(), 1e-300)
@@ -852,9 +852,9 @@ def compression_is_the_best():
                             ValueError,
                             match=rf"^energy must need fewer directions.* needs {needed};",
                         ):
-                            caches.compress(linear, energy=energy, moment=given)
+                            adapters.compress(linear, energy=energy, moment=given)
                         continue
-                    first, second = caches.compress(linear, k, energy=energy, moment=given)
+                    first, second = adapters.compress(linear, k, energy=energy, moment=given)
                     product = (second.weight @ first.weight).detach().numpy()
                     kept = first.out_features
                     error = np.linalg.norm((a - product) @ root_of(moment, n).T)

@@ -33,7 +33,7 @@ from weights import (
     written,
 )
 
-from lowrank_tutor.caches import rank_report
+from lowrank_tutor.adapters import rank_report
 from lowrank_tutor.rank import stable_rank
 from lowrank_tutor.svd import choose_rank, relative_error, tail_error
 
