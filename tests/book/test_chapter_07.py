@@ -81,25 +81,6 @@ def test_real_neighbors(chapter):
     ] == [22, 8]
 
 
-def test_filled_words(chapter):
-    """Right far facts, by design and by the number of people, as the text says."""
-    rows = [
-        row
-        for row in chapter["stored"]("storyteller_designs")["rows"]
-        if row["task"] == "fill" and row["step"] == 1200
-    ]
-    far = {(row["design"], row["facts"]): round(100 * row["job_far_fact"]) for row in rows}
-    assert [far[design, 4] for design in ("Linformer", "averages", "window")] == [84, 45, 20]
-    assert [far["Linformer", people] for people in (2, 4, 8)] == [93, 84, 76]
-    fills = chapter["fills"]
-    assert max(fills[design]["job_who"] for design in ("Linformer", "averages", "window")) < 0.2
-    assert [fills[design]["job_copy"] > 0.99 for design in ("Linformer", "averages", "window")] == [
-        False,
-        False,
-        True,
-    ]
-
-
 def test_best_mixing(chapter):
     """No mixing of rank k near the best keeps more, and means of windows keep a little less."""
     gamma = 0.95 ** np.abs(np.subtract.outer(np.arange(N), np.arange(N)))

@@ -96,9 +96,9 @@ def test_words_dropped(chapter):
                 kept.remove(min(kept, key=lambda j: heard[j]))
 
 
-def test_groups():
+def test_groups(chapter):
     """By the twin: a group's mean logit, its size as votes, and the newest 8 words one by one."""
-    story = storyteller.encode("<s> " + TALES["far fact"])
+    told = storyteller.stories(12, facts=3, rng=1)
 
     def cut(m, votes):
         def table(q, k):
@@ -110,24 +110,17 @@ def test_groups():
                 scores = np.add.reduceat(
                     q[..., i, None, :] @ k[..., : i + 1, :].swapaxes(-1, -2) / 4, starts, axis=-1
                 )
-                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes > 1 else 1)
+                powers = np.exp(scores[..., 0, :] / sizes) * (sizes if votes else 1)
                 weights = powers / powers.sum(axis=-1, keepdims=True)
                 shared[..., i, : i + 1] = np.repeat(weights / sizes, sizes, axis=-1)
             return shared
 
         return storyteller.Cut(table)
 
-    rows = [
-        row
-        for row in json.loads((DATA / "storyteller_designs.json").read_text())["rows"]
-        if row["task"] == "groups"
-    ]
-    assert len(rows) == 7
-    for row in rows:
-        chances = storyteller.next_words(
-            [storyteller.WORDS[word] for word in story], attend=cut(row["m"], row["votes"])
-        )
-        assert max(chances, key=chances.get) == row["says"], row
+    for m, votes in chapter["grouped"]:
+        right = storyteller.grade(storyteller.forward, told, attend=cut(m, votes))
+        assert chapter["far_facts"](m, votes, told) == right["far fact"], (m, votes)
+    assert chapter["far_facts"](4, True) < 0.4
 
 
 def test_words_chosen_by_an_index():
