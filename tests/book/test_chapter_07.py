@@ -61,11 +61,6 @@ def test_averages_of_a_story():
     assert [round(100 * one.numbers["table_error"]) for one in (six, three)] == [73, 76]
     assert "“gray”" in six.alt
     assert three.numbers["right"] > 0.995
-    cells = list(range(23))
-    for border in cells[1:]:
-        assert (windows([at for at in cells if at != border]).numbers["right"] < 0.5) == (
-            border in (3, 4)
-        )
 
 
 def test_real_neighbors(chapter):
@@ -94,9 +89,3 @@ def test_best_mixing(chapter):
         inside = gamma[: N // k, : N // k].mean()  # a window's mean has this variance
         assert means == pytest.approx(math.sqrt(1 - inside))
         assert 1 < means / best < math.pi / math.sqrt(6)
-
-
-def test_mixtures_hold_the_future(chapter):
-    moved, dense, q = chapter["moved"], chapter["dense"].numpy(), chapter["q"][0, 0].numpy()
-    weights = softmax(q @ (dense @ chapter["keys"][0, 0].numpy()).T / math.sqrt(D))
-    assert moved[0, 0, 0].numpy() == pytest.approx(weights[0] @ dense[:, -1] * 10 * np.ones(D))

@@ -1,13 +1,12 @@
 """States and theorems: layers, chunks, errors of states, trained states, and what models keep."""
 
 import json
-import math
 from importlib.resources import files
 
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, softmax
+from chapters import CHAPTERS
 from sklearn.datasets import load_digits
 
 from lowrank_tutor.figures import album
@@ -31,12 +30,6 @@ EXPLORERS = {"past": past}
 
 def test_depth(chapter):
     """Without skips tokens are mixed by weights; with skips they are added."""
-    for name, (size, skip) in chapter["ways"].items():
-        x = chapter["first"].numpy()
-        for w_q, w_k, w_v in size * chapter["maps"].numpy()[:2]:
-            x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
-        distance = np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x)
-        assert chapter["apart"](size, skip)[2] == pytest.approx(distance), name
     layers = {
         way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))
     }
@@ -71,11 +64,6 @@ def test_chunks_match_single_steps(chapter):
         state = (np.eye(5) - beta[t] * np.outer(key, key)) @ state + beta[t] * np.outer(key, v[t])
         np.testing.assert_allclose(out[t], state.T @ q[t], atol=1e-12)
     np.testing.assert_allclose(new, state, atol=1e-12)
-    parts = [torch.from_numpy(part) for part in (state, q, k, v, beta)]
-    for plain, gated in zip(
-        chapter["chunk"](*parts), chapter["chunked"](*parts, torch.ones(9, 5)), strict=True
-    ):
-        torch.testing.assert_close(plain, gated)
 
 
 def test_album(chapter):
@@ -136,10 +124,6 @@ def test_recall(chapter):
     for name in ("latents", *(design for design in right if ", then " in design)):
         assert np.min(right[name]) > 0.999, name
         assert meta["kept"][name][-1] < 0.54 * meta["kept"]["attention"][-1], name
-    for name, shares in right.items():
-        assert chapter["shares"][name].mean(dim=0).tolist() == pytest.approx(
-            np.mean(shares, axis=0)
-        ), name
     who = {
         (row["design"], row["seed"]): round(100 * row["job_who"])
         for row in RECORD
