@@ -145,9 +145,13 @@
     map(kept);
     if (place) list(place, kept, kinds);
   };
-  const unfold = () =>
-    location.hash.startsWith("#practice-") &&
-    document.getElementById(location.hash.slice(1))?.setAttribute("open", "");
+  const unfold = () => {
+    const at = document.getElementById(location.hash.slice(1)),
+      fold = at?.closest("details:not([open])");
+    if (!fold) return;
+    fold.open = true;
+    at.scrollIntoView();
+  };
   addEventListener("DOMContentLoaded", () => {
     show();
     unfold();
