@@ -1,10 +1,7 @@
 """Put another attention into your model: the page's cells run in their order, and do what it says of them."""
 
 import math
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -65,59 +62,3 @@ def test_other_cells(page):
     assert "e" not in dict(page["fixed"].named_parameters())
     assert "x must hold between 1 and max_len = 256 tokens, got 300" in page["printed"]
     assert "causal must be False, got True" in page["printed"]
-
-
-# One of two processes runs the page's script; then it compares all gradients with those of one process.
-SHARED = """
-import os, sys
-import torch
-from torch import distributed
-
-script, folder, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
-begin = distributed.init_process_group
-distributed.init_process_group = lambda backend: begin(
-    backend, init_method=f"file://{folder}/meeting", rank=rank, world_size=2
-)
-distributed.destroy_process_group = lambda: None
-page = {}
-exec(script, page)
-layer, x, attend_shared = (page[name] for name in ("layer", "x", "attend_shared"))
-found = [parameter.grad for parameter in layer.parameters()]
-x.requires_grad_()
-wanted = torch.autograd.grad(layer(x).square().sum(), [x, *layer.parameters()])
-own = page["own"].requires_grad_()
-(gradient,) = torch.autograd.grad(attend_shared(layer, own).square().sum(), own)
-pairs = zip([gradient, *found], [wanted[0].chunk(2, dim=1)[rank], *wanted[1:]], strict=True)
-print(max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs))
-kinds = {"tokens": {}, "headwise": {"sharing": "headwise"}, "bias": {"bias": True}}
-for name, options in kinds.items():
-    try:
-        attend_shared(type(layer)(64, 4, 4096, 64, **options), own[:, name == "tokens" :])
-    except ValueError as refusal:
-        print(refusal)
-os._exit(0)
-"""
-
-
-@pytest.mark.slow
-def test_two_processes(tmp_path):
-    """The outputs of two processes, and all gradients once they are added up, are those of one."""
-    (script,) = re.findall(
-        r"^```python\n(.*?init_process_group.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S
-    )
-    command = [sys.executable, "-W", "error", "-uc", SHARED, script.split("```python\n")[-1]]
-    started = [
-        subprocess.Popen(
-            [*command, str(tmp_path), str(rank)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        for rank in range(2)
-    ]
-    printed = [process.communicate(timeout=120)[0].splitlines() for process in started]
-    for rank, (told, apart, *refusals) in enumerate(printed):
-        assert re.fullmatch(rf"process {rank}: 2048 tokens, 0.000000\d from one process", told)
-        assert float(apart) < 1e-5
-        kinds = "layer must have E = F and no biases, got others"
-        assert refusals == ["own must be 4096 / 2 tokens, got 2047", kinds, kinds]
