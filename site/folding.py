@@ -1,4 +1,4 @@
-"""Fold the answers of *Asked elsewhere*, chapter by chapter; progress.js opens what a link names."""
+"""Fold *Asked elsewhere* by chapter; progress.js opens what a link names."""
 
 from docutils import nodes
 

@@ -180,16 +180,19 @@ def rating_step(rng: Any) -> Names:
 
 
 def least_k(rng: Any) -> Names:
-    n, eps, inverse = (
-        10 * whole(rng, 1, 39),
-        Fraction(1, whole(rng, 2, 10)),
-        int(rng.choice([10, 20, 50, 100])),
-    )
-    n1, delta, square, cube = n - 1, Fraction(1, inverse), eps**2 / 2, eps**3 / 3
-    inside, below = n * n1 * inverse, square - cube
-    logarithm, bound = log(inside), 2 * log(inside) / below
-    k, once, flat, half = (
-        ceil(bound),
+    fits = False
+    while not fits:  # k must not depend on how the logarithm is rounded
+        n, eps, inverse = (
+            10 * whole(rng, 1, 39),
+            Fraction(1, whole(rng, 2, 10)),
+            int(rng.choice([10, 20, 50, 100])),
+        )
+        n1, delta, square, cube = n - 1, Fraction(1, inverse), eps**2 / 2, eps**3 / 3
+        inside, below = n * n1 * inverse, square - cube
+        logarithm, bound = log(inside), 2 * log(inside) / below
+        k, off = ceil(bound), 0.0051
+        fits = ceil(bound - 2 * off / below) == k == ceil(bound + 2 * off / below)
+    once, flat, half = (
         ceil(2 * log(inside / 2) / below),
         ceil(2 * logarithm / square),
         ceil(bound / 2),
