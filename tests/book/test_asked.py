@@ -20,7 +20,6 @@ SHORTER = {  # what is typed, and how the title begins
     "negative entries nmf": "NMF fails",
     "standardize before pca": "Why is scaling",
     "rwkv forgets": "Mamba or RWKV",
-    "muon embedding": "Why no Muon",
 }
 
 

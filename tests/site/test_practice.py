@@ -197,6 +197,9 @@ def test_progress_in_sight(visit):
         "(all) => all.map((one) => one.dataset.state)"
     )
     assert (states.count("2"), len(states)) == (1, len(practice.KINDS))
+    kept = {"rank-rows": record(0, missed=True), "storage": record(2), "svd-2x2": record(0)}
+    due = visit("book/index.html", kept={KEY: kept}).locator("#due")
+    assert (due.locator("a").count(), due.inner_text().count("(you missed it)")) == (2, 1)
     over = visit("book/guesses.html", context=page.context)
     place = over.locator("#practice-kept")
     assert "kept: right without a step on 2 days" in place.inner_text()
