@@ -1,18 +1,7 @@
 """Packages, asked the same questions: its cells run, and its tables say what the data say."""
 
-import json
-from importlib.resources import files
-
 import pytest
 from chapters import ROOT, run
-
-from lowrank_tutor.kit.tables import number
-
-
-def stored(name):
-    return json.loads(
-        (files("lowrank_tutor") / "data" / f"{name}.json").read_text(encoding="utf-8")
-    )
 
 
 @pytest.fixture(scope="module")
@@ -29,23 +18,6 @@ def test_bold_methods(page):
         assert page["beaten"](row) == any(r["excess"] <= row["excess"] for r in faster)
         assert page["cell"](row["method"], row["spectrum"]).startswith("<td><b>") != page["beaten"](
             row
-        )
-
-
-def test_helpers_table(page):
-    helpers = stored("peers")
-    assert page["helpers"] == helpers
-    for row in helpers["rows"]:
-        told = page["helper"](row)
-        assert row["task"] in told
-        assert f"compared with {row['peer']}<" in told
-        assert (
-            f"{1000 * row['time_ours']:,.0f}</td><td>{1000 * row['time_theirs']:,.0f}</td>" in told
-        )
-        assert f">{row['ratio']:.2f}<" in told
-        assert ("<b>" in told) == (row["ratio"] < 1)
-        assert all(
-            number(row[who], ".4g") in told for who in ("error_ours", "error_theirs") if who in row
         )
 
 
