@@ -8,7 +8,8 @@ PAGE = "book/asked"
 def fold(app, doctree, docname):
     if docname != PAGE or app.builder.name != "html":
         return
-    for part in next(doctree.findall(nodes.section)).findall(nodes.section):
+    chapters = next(doctree.findall(nodes.section)).children
+    for part in filter(lambda child: isinstance(child, nodes.section), chapters):
         answers = [child for child in part if isinstance(child, nodes.section)]
         if answers:
             start = part.index(answers[0])
