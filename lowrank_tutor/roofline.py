@@ -185,23 +185,14 @@ def attention_bytes(
     k: int | None = None,
     fused: bool = True,
     batch: int = 1,
-    feedforward: int | None = None,
 ) -> int:
     """Return the bytes that attention takes, Q, K, V and the result among them.
 
     Unfused, each weight takes 12 more. ``d`` is the width of one head (``dim // heads``), and a
     number takes two bytes.
 
-    With ``feedforward``, the width of the second half, return the peak of a whole encoder layer
-    without gradients, its parameters left out. The first half holds, beside attention, the tokens,
-    their normalized copy and the result in another order; the second half holds the tokens, their
-    sum with attention, and n rows of that width before and after the activation. The larger half
-    counts.
-
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
-    >>> [attention_bytes(16384, 64, 8, k=k, feedforward=2048) / 1e9 for k in (None, 256)]
-    [0.16777216, 0.16777216]
     """
     n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
     batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
@@ -209,17 +200,8 @@ def attention_bytes(
         4 * batch * heads * n * (HALF * d + 1)
     )  # plus one float32 a query, the logarithm of its sum
     mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
-    attention = (
-        rows
-        + mixed
-        + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
-    )
-    if feedforward is None:
-        return attention
-    width, row = heads * d, HALF * batch * n
-    return max(
-        attention + 3 * row * width, 2 * row * (width + check_size(feedforward, "feedforward"))
-    )
+    weights = 0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length
+    return rows + mixed + weights
 
 
 class Trial(NamedTuple):

@@ -8,8 +8,7 @@ PAGE = "book/asked"
 def fold(app, doctree, docname):
     if docname != PAGE or app.builder.name != "html":
         return
-    chapters = next(doctree.findall(nodes.section)).children
-    for part in filter(lambda child: isinstance(child, nodes.section), chapters):
+    for part in next(doctree.findall(nodes.section)).children:
         answers = [child for child in part if isinstance(child, nodes.section)]
         if answers:
             start = part.index(answers[0])

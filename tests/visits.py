@@ -59,10 +59,7 @@ READERS = {
 # What a page loses without a server, or what dark colors hide, it loses on any page. Those who open
 # files read these, with and without sliders, and axe reads them in the dark.
 SAMPLES = {
-    "book/index.html",
-    "book/01-rank.html",
-    "book/05-bilinear-scoring.html",
-    "book/cheat-sheet.html",
+    f"book/{name}.html" for name in ("index", "01-rank", "05-bilinear-scoring", "cheat-sheet")
 }
 VISITS = [
     (page, who)

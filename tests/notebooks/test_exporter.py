@@ -371,6 +371,7 @@ def test_first_cells(book):
     assert "torch" not in book.notebook("03-plain").cells[0].source
     assert book.notebook("02-here").metadata["accelerator"] == "GPU"
     assert "accelerator" not in book.notebook("03-plain").metadata
+    assert book.notebook("03-plain").metadata["language_info"] == {"name": "python"}
     for line in ("import torch", "from torch import nn", "from lowrank_tutor.attention import x"):
         page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(line)])
         setup = set_up(page, "https://github.com/Owner/name", "main").cells[0].source

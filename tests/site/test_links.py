@@ -170,6 +170,20 @@ def test_root_redirects(readers, address):
     page.wait_for_url(f"{address}/book/index.html")
 
 
+def test_lost_address(site):
+    """Its links begin at the root of the host, since a server shows it at any depth."""
+    links = Read(site / "404.html").links
+    assert links
+    assert all((site / link.removeprefix("/lowrank-tutor/")).is_file() for link in links)
+
+
+def test_canonical_address(site):
+    text = (site / "book/budget.html").read_text(encoding="utf-8")
+    (found,) = re.findall(r'<link rel="canonical" href="([^"]*)"', text)
+    assert found.startswith("https://")
+    assert found.endswith("/book/budget.html")
+
+
 def test_favicon(address):
     with urlopen(f"{address}/favicon.ico") as answer:
         assert answer.status == 200
