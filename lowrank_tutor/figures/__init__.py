@@ -37,5 +37,6 @@ with needed(__name__):
 
 __all__ = [
     "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill",
-    "error_against_loss", "moving", "score", "shadow", "spectrum", "storyteller", "tilt", "two_cuts", "windows",
+    "error_against_loss", "moving", "score", "shadow", "spectrum", "storyteller", "tilt",
+    "two_cuts", "windows",
 ]  # fmt: skip

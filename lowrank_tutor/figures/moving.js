@@ -12,7 +12,8 @@ const moving = ({ place, data, move }) => {
   });
   let t = first;
   const written = () => format(t, ".3g") + unit;
-  const input = (value) => move({ t: clamp(first + row(value) * step, first, last) });
+  const snapped = (value) => Number(clamp(first + row(value) * step, first, last).toFixed(4));
+  const input = (value) => move({ t: snapped(value) });
   /** A handle turns a direction through the origin, by 0 to 180 degrees, or moves along the axis of t. */
   const grip = (panel, name, color, words) =>
     panel.handle(name, {
@@ -42,7 +43,9 @@ const moving = ({ place, data, move }) => {
       panel.hide(name, !from);
       if (!from) return;
       const flat = from.map((x, j) => x + (at - i) * ((to || from)[j] - x));
-      const points = Array.from({ length: flat.length / 2 }, (_, j) => flat.slice(2 * j, 2 * j + 2));
+      const points = Array.from({ length: flat.length / 2 }, (_, j) =>
+        flat.slice(2 * j, 2 * j + 2),
+      );
       const said = { value: t, min: first, max: last, text: written() };
       if (kind === "handle") panel.place(name, points[0], said);
       else if (kind === "text") panel.text(name, points[0], fill(words, numbers[row(t)]), look);
@@ -51,9 +54,7 @@ const moving = ({ place, data, move }) => {
     });
   };
   return {
-    clean: (state) => ({
-      t: clamp(first + row(check.number("t", state.t, first, last)) * step, first, last),
-    }),
+    clean: (state) => ({ t: snapped(check.number("t", state.t, first, last)) }),
     draw: (state) => {
       t = state.t;
       slider.show(t, written());

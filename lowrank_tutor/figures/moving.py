@@ -13,7 +13,6 @@ from lowrank_tutor._checks import check_choice
 from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import number
 from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
 
@@ -194,6 +193,7 @@ def _turned(t: float) -> dict[str, float]:
     }
 
 
+NAMES = ("v\u2081", "\u03c3\u2081u\u2081"), ("v\u2082", "\u03c3\u2082u\u2082")
 CIRCLE = np.array([_turn(6.0 * i)[:, 0] for i in range(61)])
 
 
@@ -206,15 +206,14 @@ def _turns(t: float) -> list[Shape]:
         Shape(0, "area", CIRCLE @ table.T, "gray"),
         Shape(0, "line", CIRCLE @ table.T, "ink"),
     ]
-    for i, color in enumerate(("teal", "violet")):
-        tip = table @ _turn(45)[:, i]
+    for v, color, names in zip(_turn(45).T, ("teal", "violet"), NAMES, strict=True):
+        tip = table @ v
         beside = [tip * (1 + 0.5 / np.linalg.norm(tip))]
         shapes += [
             Shape(0, "arrow", [np.zeros(2), tip], color),
-            Shape(0, "text", beside if t < 3 else None, f"{color} middle", "v₁v₂"[2 * i : 2 * i + 2]),
-            Shape(0, "text", beside if t == 3 else None, f"{color} middle",
-                  "σ₁u₁σ₂u₂"[4 * i : 4 * i + 4]),
-        ]  # fmt: skip
+            Shape(0, "text", beside if t < 3 else None, f"{color} middle", names[0]),
+            Shape(0, "text", beside if t == 3 else None, f"{color} middle", names[1]),
+        ]
     return shapes
 
 

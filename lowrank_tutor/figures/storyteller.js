@@ -34,7 +34,8 @@ const storyteller = ({ figure, place, data, move }) => {
     const said = ["<s>", ...state.story.split(" ")],
       [word, tests] = storyAnswer(said.slice(1), kinds);
     [ids, n, runs, job] = [said.map((one) => number[one]), said.length, new Map(), tests];
-    const verbs = tests === "agreement" && [kinds.does, kinds.do].find((kind) => kind.includes(word));
+    const verbs =
+      tests === "agreement" && [kinds.does, kinds.do].find((kind) => kind.includes(word));
     right = verbs || (word ? [word] : []);
     uncut = run("", 0);
   };

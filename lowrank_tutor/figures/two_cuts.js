@@ -17,7 +17,11 @@ const twoCuts = ({ figure, place, data, move }) => {
   const run = (cut, k) => {
     if (!runs.has(cut + k)) {
       const found = model.cut(ids, cut, k, true);
-      runs.set(cut + k, { ...found, k, error: uncut ? model.error(found.tables, uncut.tables) : 0 });
+      runs.set(cut + k, {
+        ...found,
+        k,
+        error: uncut ? model.error(found.tables, uncut.tables) : 0,
+      });
     }
     return runs.get(cut + k);
   };
@@ -43,7 +47,7 @@ const twoCuts = ({ figure, place, data, move }) => {
     const cut = state[side],
       key = [cut, state.damage].join(" ");
     if (!runs.has(key)) {
-      const known = amounts[state.story]?.[cut][state.damage];
+      const known = amounts[state.story]?.[cut]?.[state.damage];
       runs.set(key, run(cut, known ?? solve(cut, state.damage / 100)));
     }
     return runs.get(key);
@@ -58,7 +62,8 @@ const twoCuts = ({ figure, place, data, move }) => {
     const all = said.map((_, row) => {
       const [answer, job] = storyAnswer(said.slice(1, row + 1), kinds);
       const from = said.lastIndexOf(answer, row);
-      const verbs = job === "agreement" && [kinds.does, kinds.do].find((kind) => kind.includes(answer));
+      const verbs =
+        job === "agreement" && [kinds.does, kinds.do].find((kind) => kind.includes(answer));
       return { row, job, answers: verbs || [answer], from: from > 0 ? from : Math.max(0, row - 3) };
     });
     const last = all.pop();
@@ -86,12 +91,15 @@ const twoCuts = ({ figure, place, data, move }) => {
   const tell = () => {
     const answers = asks.map(({ from }) => from);
     line.replaceChildren(
-      ...said.slice(1).concat("").flatMap((word, i) => {
-        const ask = asks.find(({ row }) => row === i);
-        const look = ask ? "asked" : answers.includes(i + 1) ? "answer" : "";
-        const name = ask ? [element("small", {}, label(ask))] : [];
-        return [element("span", { class: look }, word || "\u2003\u2003", ...name), " "];
-      }),
+      ...said
+        .slice(1)
+        .concat("")
+        .flatMap((word, i) => {
+          const ask = asks.find(({ row }) => row === i);
+          const look = ask ? "asked" : answers.includes(i + 1) ? "answer" : "";
+          const name = ask ? [element("small", {}, label(ask))] : [];
+          return [element("span", { class: look }, word || "\u2003\u2003", ...name), " "];
+        }),
     );
     halves.forEach(({ frame, told }) => {
       const n = ids.length,
@@ -104,9 +112,7 @@ const twoCuts = ({ figure, place, data, move }) => {
           return element("i", { style: style.join(";") }, element("small", {}, label(ask)));
         }),
       );
-      told.replaceChildren(
-        ...asks.map((ask) => element("p", {}, label(ask) + " ", element("b"))),
-      );
+      told.replaceChildren(...asks.map((ask) => element("p", {}, label(ask) + " ", element("b"))));
     });
   };
   const board = controls.box(place, "halves");
@@ -136,7 +142,14 @@ const twoCuts = ({ figure, place, data, move }) => {
     margin: [20, 0, 20, 0],
     y: [MOST, 0],
   });
-  lever.line("track", [[0.5, 0], [0.5, MOST]], "gray shade");
+  lever.line(
+    "track",
+    [
+      [0.5, 0],
+      [0.5, MOST],
+    ],
+    "gray shade",
+  );
   const to = (damage) => move({ damage: clamp(Math.round(damage), 0, MOST) });
   lever.handle("damage", {
     label: words.lever,
@@ -188,7 +201,9 @@ const twoCuts = ({ figure, place, data, move }) => {
     asks.forEach((ask, i) => {
       const wrong = missed.includes(ask);
       stage.say(told.children[i].lastChild, says(found, ask.row) + (wrong ? " \u2717" : " \u2713"));
-      [told.children[i], frame.children[i + 2]].forEach((one) => one.classList.toggle("lost", wrong));
+      [told.children[i], frame.children[i + 2]].forEach((one) =>
+        one.classList.toggle("lost", wrong),
+      );
     });
     stage.write(canvas, { "aria-label": words.table + " " + kept.textContent });
   };
@@ -257,7 +272,9 @@ const twoCuts = ({ figure, place, data, move }) => {
       Object.fromEntries(
         SIDES.map((side) => [
           "lost_" + side,
-          lost(side).map((ask) => words.the + label(ask)).join(words.and) || words.nothing,
+          lost(side)
+            .map((ask) => words.the + label(ask))
+            .join(words.and) || words.nothing,
         ]),
       ),
   };

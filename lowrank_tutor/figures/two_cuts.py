@@ -22,6 +22,9 @@ from lowrank_tutor.storyteller.matching import MOST
 MOST_DAMAGE = 50  # percent
 TALES = (  # each asks twice
     "Ada wears gold . Ben wears red . re la fa so mi do . again : re la fa so mi do . Ada wears",
+    "Ada has milk . Zoe has honey . mi so ti re do fa . again : mi so ti re do fa . who has milk ?",
+    "Ada wears gold . Mia has soup . Kai wears pink . ti so la fa mi do . "
+    "again : ti so la fa mi do . Ada wears",
 )
 CUTS = {  # what stands above a table; what is kept, and what if a part of the next is kept, too
     "sheets": (
@@ -76,7 +79,7 @@ WORDS = {
     "uneven": "Same error. Different memory.",
 }  # fmt: skip
 SAY = (
-    "With both tables wrong by {damage}%, the left model forgets {lost_left} of this story, "
+    "With both tables wrong by {damage}%, the left model forgets {lost_left}, "
     "and the right one {lost_right}."
 )
 CAPTION = (
@@ -115,8 +118,8 @@ def two_cuts(
     >>> shown = two_cuts()
     >>> abs(shown.numbers["error_left"] - shown.numbers["error_right"]) < 0.01
     True
-    >>> shown.alt
-    'With both tables wrong by 30%, the left model forgets the tune of this story, and the right one the fact.'
+    >>> print(shown.alt)
+    With both tables wrong by 30%, the left model forgets the tune, and the right one the fact.
     """
     sides = {"left": one_of("left", left, CUTS), "right": one_of("right", right, CUTS)}
     whole("damage", damage, 0, MOST_DAMAGE)
@@ -146,7 +149,7 @@ def two_cuts(
                 | {"most": MOST[name] if name in ("bits", "latents") else 0}
                 for name, words in CUTS.items()
             },
-            "kept": {tale: {cut: kept(tale, cut) for cut in CUTS} for tale in TALES},
+            "kept": {story: {cut: kept(story, cut) for cut in sides.values()}},
             "right": {
                 cut: [_as_hex(one) for one in answers] for cut, answers in right_answers.items()
             },

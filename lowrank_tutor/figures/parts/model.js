@@ -243,7 +243,10 @@ const storytellerModel = (file) => {
         const svd = () => sheetsOf(whole, n, key && untouched ? key + h : "");
         const table = mine
           .filter(({ cut }) => TABLES[cut])
-          .reduce((_, { cut, k: m }) => TABLES[cut]({ q, k, x, n, m: setting(m), layer, whole, svd }), whole);
+          .reduce(
+            (_, { cut, k: m }) => TABLES[cut]({ q, k, x, n, m: setting(m), layer, whole, svd }),
+            whole,
+          );
         return [table, v];
       };
       // A setting between two whole numbers mixes what both would give; sheets fade by themselves
@@ -251,7 +254,9 @@ const storytellerModel = (file) => {
       let [table, v] = heard(share ? Math.floor : (m) => m);
       if (share) {
         const other = heard(Math.ceil);
-        [table, v] = [table, v].map((x, i) => x.map((one, at) => one + share * (other[i][at] - one)));
+        [table, v] = [table, v].map((x, i) =>
+          x.map((one, at) => one + share * (other[i][at] - one)),
+        );
       }
       into.tables.push(table);
       for (let i = 0; i < n; i++) {

@@ -6,7 +6,11 @@ const storyChoice = (place, { tales, own, move }) => {
   controls.button(box, "another story", () =>
     move({ story: tales[(tales.indexOf(now) + 1) % tales.length] }),
   );
-  const field = element("input", { type: "text", "aria-label": "a story of your own", autocomplete: "off" });
+  const field = element("input", {
+    type: "text",
+    "aria-label": "a story of your own",
+    autocomplete: "off",
+  });
   field.addEventListener("change", () =>
     move({ story: field.value.replace(/[.?:]/g, " $& ").trim().split(/\s+/).join(" ") }),
   );
