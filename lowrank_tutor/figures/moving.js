@@ -61,7 +61,7 @@ const moving = ({ place, data, move }) => {
       draw();
     },
     numbers: () => numbers[row(t)],
-    table: () => ({ shapes: shapes.map(([, , , , frames]) => frames[0]) }),
+    table: () => ({ shapes }),
     remarks: () => (data.remarked ? [String(Math.floor(t))] : []),
     eases: { t: 0 },
   };

@@ -233,7 +233,8 @@ def _line(t: float) -> list[Shape]:
         Shape(0, "dots", POINTS, "ink"),
         Shape(1, "rect", [[0.4, 0], [1.6, along]], "teal solid"),
         Shape(1, "rect", [[0.4, along], [1.6, total]], "orange solid"),
-        Shape(1, "text", [[1, along / 2]] if along > 0.1 * total else None, "paper middle", "along"),
+        Shape(1, "text", [[1, along / 2]] if along > 0.1 * total else None,
+              "paper middle", "along"),
         Shape(1, "text", [[1, (along + total) / 2]] if across > 0.1 * total else None,
               "paper middle", "across"),
         Shape(0, "handle", [3.44 * way], "ink", "direction of the line"),
@@ -259,7 +260,7 @@ def _classes(t: float) -> list[Shape]:
     for points, color, height in zip(GROUPS, ("ink", "violet"), (0.45, -0.45), strict=True):
         spots = np.column_stack([points @ way, np.full(4, height)])
         middle = spots.mean(axis=0)
-        shapes.append(Shape(1, "line", [middle - [0, 0.3], middle + [0, 0.3]], "teal"))
+        shapes.append(Shape(1, "line", np.add([[0, -0.3], [0, 0.3]], middle), "teal"))
         for panel, each in enumerate((points, spots)):
             shapes.append(Shape(panel, "dots", each, f"{color} large"))
             if color == "violet":

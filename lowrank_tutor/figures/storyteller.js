@@ -34,9 +34,7 @@ const storyteller = ({ figure, place, data, move }) => {
     const said = ["<s>", ...state.story.split(" ")],
       [word, tests] = storyAnswer(said.slice(1), kinds);
     [ids, n, runs, job] = [said.map((one) => number[one]), said.length, new Map(), tests];
-    const verbs =
-      tests === "agreement" && [kinds.does, kinds.do].find((kind) => kind.includes(word));
-    right = verbs || (word ? [word] : []);
+    right = rightWords(word, tests, kinds);
     uncut = run("", 0);
   };
 

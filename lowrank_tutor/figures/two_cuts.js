@@ -62,12 +62,15 @@ const twoCuts = ({ figure, place, data, move }) => {
     const all = said.map((_, row) => {
       const [answer, job] = storyAnswer(said.slice(1, row + 1), kinds);
       const from = said.lastIndexOf(answer, row);
-      const verbs =
-        job === "agreement" && [kinds.does, kinds.do].find((kind) => kind.includes(answer));
-      return { row, job, answers: verbs || [answer], from: from > 0 ? from : Math.max(0, row - 3) };
+      return {
+        row,
+        job,
+        answers: rightWords(answer, job, kinds),
+        from: from > 0 ? from : Math.max(0, row - 3),
+      };
     });
     const last = all.pop();
-    const asked = ({ job, answers: [answer] }) => job && job !== last.job && answer !== ".";
+    const asked = ({ job, answers: [answer] }) => answer && job !== last.job && answer !== ".";
     return [...all.filter(asked).slice(-1), last];
   };
   const read = () => {
@@ -163,7 +166,7 @@ const twoCuts = ({ figure, place, data, move }) => {
 
   // 200 other stories: a row of dots for each job and side, those that are still right innermost
   const score = controls.box(place, "score");
-  const EACH = jobs.length && (right.sheets[0].length * 4) / jobs.length;
+  const EACH = (4 * right.sheets[0].length) / jobs.length;
   const isRight = (cut, i) => (parseInt(right[cut][state.damage][i >> 2], 16) >> (3 - (i & 3))) & 1;
   const count = (cut, from = 0, until = EACH * jobs.length) => {
     let sum = 0;
@@ -186,7 +189,7 @@ const twoCuts = ({ figure, place, data, move }) => {
   const claim = place.appendChild(element("p", { class: "claim", "aria-hidden": "true" }));
 
   const lost = (side) =>
-    asks.filter(({ row, answers }) => answers[0] && !answers.includes(says(at(side), row)));
+    asks.filter(({ row, answers }) => answers.length && !answers.includes(says(at(side), row)));
   const drawHalf = ({ title, frame, canvas, kept, told }, side) => {
     const cut = state[side],
       found = at(side),
