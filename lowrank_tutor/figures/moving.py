@@ -400,7 +400,8 @@ SCENES = {
         panels=[_plane("the unit circle, and what has become of it", 7, 340)],
     ),
     "line": Scene(
-        label="angle", stations=[0, 45, 90, 135, 180], step=1, every=3, start=0, seconds=8, unit="\u00b0",
+        label="angle", stations=[0, 45, 90, 135, 180], step=1, every=3, start=0, seconds=8,
+        unit="\u00b0",
         say="Along the line the squares add up to {along:.1f}, and across it to {across:.1f}.",
         readouts={"along": ("along the line", ".1f"), "across": ("across it", ".1f")},
         caption="The orange segments lead from each point to the line. "
@@ -413,8 +414,8 @@ SCENES = {
         ],
     ),
     "classes": Scene(
-        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, every=3, start=0, seconds=10,
-        unit="\u00b0",
+        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, every=3, start=0,
+        seconds=10, unit="\u00b0",
         say="The squared gap is {gap:.2f} and the scatter {scatter:.2f}, "
             "so the ratio is {ratio:.2f}. On the correct side are {right} of 8 points.",
         readouts={

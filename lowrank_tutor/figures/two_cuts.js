@@ -27,21 +27,17 @@ const twoCuts = ({ figure, place, data, move }) => {
   };
   /** How much is kept where a cut is first off by a target: as `matched` in lowrank_tutor.storyteller. */
   const solve = (cut, target) => {
-    const off = (k) => run(cut, k).error - target,
+    const enough = (k) => run(cut, k).error >= target,
       most = cuts[cut].most || ids.length;
     let low = most;
-    while (low > 1 && off(low) < 0) low--;
-    let over = off(low);
-    if (low === most || over <= 0) return low;
-    let [high, under, k] = [low + 1, -off(low + 1), low];
-    for (let i = 0; i < 12; i++) {
-      k = low + ((high - low) * over) / (over + under);
-      const left = off(k);
-      if (Math.abs(left) < 0.001) break;
-      if (left > 0) [low, over, under] = [k, left, under / 2];
-      else [high, under, over] = [k, -left, over / 2];
+    while (low > 1 && !enough(low)) low--;
+    if (low === most) return most;
+    for (let high = low + 1, i = 0; i < 10; i++) {
+      const k = (low + high) / 2;
+      if (enough(k)) low = k;
+      else high = k;
     }
-    return k;
+    return low;
   };
   const at = (side) => {
     const cut = state[side],

@@ -245,6 +245,6 @@ def _draw(story: str, sides: dict[str, str], damage: int, *axes: Axes) -> None:
                         color=color, fontweight="bold")  # fmt: skip
         ax.grid(visible=False)
         right = counted()[cut][damage]
-        ax.set(xticks=[], yticks=[], title=CUTS[cut][0],
-               xlabel=f"wrong by {one['error']:.0%}; {right.sum()} of {right.size} other stories right")  # fmt: skip
+        score = f"wrong by {one['error']:.0%}; {right.sum()} of {right.size} other stories right"
+        ax.set(xticks=[], yticks=[], title=CUTS[cut][0], xlabel=score)
         ax.spines[:].set_color(GRAY)

@@ -1,4 +1,4 @@
-"""Pictures that one number moves: judged by formulas of their own, at every value; and the player."""
+"""Pictures that one number moves: judged by formulas of their own; and the player."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Two cuts, one error: both sides' errors, words, and dots are those of NumPy and of plain loops."""
+"""Two cuts, one error: errors, words, and dots are those of NumPy and of plain loops."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_hands(hand):
 def test_bad_states_are_refused(hand, state, words):
     with pytest.raises(Exception, match=words):
         hand.call("set", state)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="must be"):
         two_cuts(**state)
 
 

@@ -16,7 +16,6 @@ from nbformat import NotebookNode
 from PIL import Image
 from visits import PAGES, READERS, SAMPLES, VISITS, address_of, violations
 
-
 HOME = "book/index.html"
 WIDE_SCREEN = {"width": 1280, "height": 900}
 DESCRIPTION = r'<meta name="description" content="([^"]*)"'
