@@ -84,7 +84,7 @@ const twoCuts = ({ figure, place, data, move }) => {
   };
 
   // The story, two tables with a lever between them, and what each model says
-  place.append(element("p", { class: "lead" }, words.lead));
+  place.append(element("p", { class: "brief" }, words.lead));
   const line = controls.box(place, "told");
   const label = ({ job }) => words.asks[job] || words.asks[""];
   const tell = () => {

@@ -29,8 +29,8 @@ TALES = (  # each asks twice
 CUTS = {  # what stands above a table; what is kept, and what if a part of the next is kept, too
     "sheets": (
         "Fade weak patterns",
-        "{k} of its {n} patterns (sheets)",
-        "{k} strongest patterns (sheets), one more fading",
+        "{k} of {n} patterns (sheets)",
+        "{k} patterns (sheets), one more fading",
     ),
     "window": (
         "Drop old words",
