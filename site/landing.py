@@ -121,17 +121,26 @@ def fill_landing_page(app, doctree, docname):
     ):  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
-        part = {"the figure": figure, "the chapters": chapters, "the files": files}.get(
-            place.astext().strip()
-        )
+        part = {
+            "the figure": figure,
+            "the ring": ring,
+            "the chapters": chapters,
+            "the files": files,
+        }.get(place.astext().strip())
         if docname == HOME and part:
             place.replace_self(nodes.raw("", part(app), format="html"))
 
 
 def figure(app):
+    from lowrank_tutor.figures import two_cuts
+
+    return two_cuts(demo=True).block.to_html(linked=True)
+
+
+def ring(app):
     from lowrank_tutor.figures import storyteller
 
-    return storyteller(k=6, demo=True).block.to_html(linked=True)
+    return storyteller(k=6, cuts=("sheets",), demo=True).block.to_html(linked=True)
 
 
 def files(app):

@@ -20,8 +20,8 @@ from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_si
 from lowrank_tutor.bilinear import factorize
 
 __all__ = [
-    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected",
-    "sheets", "signs", "top", "unusual", "window",
+    "Cut", "bits", "cut_latents", "cut_scores", "exact", "faded_sheets", "features", "index",
+    "means", "mixed", "projected", "sheets", "signs", "top", "unusual", "window",
 ]  # fmt: skip
 
 Table = Callable[
@@ -91,6 +91,25 @@ def sheets(count: int) -> Cut:
         return np.tril((u[..., :count] * s[..., None, :count]) @ vt[..., :count, :])
 
     return Cut(table)
+
+
+def faded_sheets(amount: float) -> Cut:
+    """Keep ``amount`` sheets of each table: 5.5 are five, and half of the sixth."""
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        u, s, vt = np.linalg.svd(_exact_table(q, k))
+        kept = s * np.clip(amount - np.arange(s.shape[-1]), 0, 1)
+        return np.tril((u * kept[..., None, :]) @ vt)
+
+    return Cut(table)
+
+
+def mixed(one: Cut, other: Cut, share: float) -> Cut:
+    """Take a ``share`` of the other cut's table and values, and the rest of the one's."""
+    return Cut(
+        lambda q, k: (1 - share) * one.table(q, k) + share * other.table(q, k),
+        lambda v: (1 - share) * one.values(v) + share * other.values(v),
+    )
 
 
 def window(count: int) -> Cut:

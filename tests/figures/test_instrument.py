@@ -31,7 +31,7 @@ OTHER_STATES = {
     "spectrum": {"s": [0.5**i for i in range(12)], "k": 7},
     "shadow": {"x": [-1.5, 2], "theta": 2.5},
     "cloud": {"center": [-3, 0.5]},
-    "moving": {"t": 1.25},
+    "moving": {"t": 1.24},
     "downhill": {"start": [-1.5, 0.7], "size": 0.06, "step": 4},
     "error-against-loss": {"cut": "sheets", "setting": 32, "text": "prose"},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
@@ -49,6 +49,12 @@ OTHER_STATES = {
         "cut": "window",
         "k": 4,
         "head": 2,
+    },
+    "two-cuts": {
+        "story": "Ben has tea . Mia has rice . who has tea ?",
+        "left": "bits",
+        "right": "latents",
+        "damage": 20,
     },
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
@@ -72,7 +78,7 @@ OTHER_STATES = {
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 WITHOUT_HANDLES = ("album", "budget", "card", "moving")  # native controls alone
 KILOBYTES = dict.fromkeys(
-    ("storyteller", "budget", "windows"), 250
+    ("storyteller", "budget", "windows", "two-cuts"), 250
 )  # a block without its pictures: with a model
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {
