@@ -16,7 +16,7 @@ from lowrank_tutor.storyteller.twin import HEADS, trained_weights
 
 PAGE = "book/microscope"
 FOLDER = "microscope"  # of the static files
-SCRIPTS = ["linalg", "files", "numbers", "tasks", "page"]
+SCRIPTS = ["linalg", "files", "numbers", "tasks", "words", "sentences", "work", "lists", "page"]
 LINALG = Path(lowrank_tutor.__file__).parent / "figures" / "parts" / "linalg.js"
 ADAPTERS = Path(__file__).parent / "adapters.json"
 
