@@ -68,7 +68,8 @@ def link(app, pagename, templatename, context, doctree):
     if pagename == PAGE and app.builder.name == "html":
         app.add_css_file(f"{FOLDER}/microscope.css")
         for name in SCRIPTS:
-            app.add_js_file(f"{FOLDER}/{name}.js", loading_method="defer")
+            # After element.js, which the settings add at 800.
+            app.add_js_file(f"{FOLDER}/{name}.js", priority=900, loading_method="defer")
 
 
 def write(app, problem):
