@@ -85,7 +85,7 @@ def test_axis_of_lda():
         ), t
     best = lda(np.concatenate(classes), np.repeat([0, 1], 4), 1).axes[:, 0]
     found = round(np.degrees(np.arctan2(best[1], best[0])) % 180)
-    assert np.argmax(ratios) == found == 63
+    assert np.argmax([row["ratio"] for row in rows]) == found == 63
 
 
 def test_best_stretch_is_chernoffs():
