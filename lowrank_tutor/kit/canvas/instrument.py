@@ -137,8 +137,10 @@ class Instrument:
 def _image(figure: Figure, alt: str) -> str:
     picture = pixels(figure, DPI)
     ways = [75, None] if has_few_colors(picture) else [75]
-    encoded = min((encode(picture, 1.0, way) for way in ways), key=len)
-    height, width = picture.shape[:2]
+    encoded, (height, width) = (
+        min((encode(picture, 1.0, way) for way in ways), key=len),
+        picture.shape[:2],
+    )
     return (
         f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" '
         f'height="{height}" src="data:image/webp;base64,{encoded}">'

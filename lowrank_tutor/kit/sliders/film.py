@@ -81,8 +81,7 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
 
 def control_html(explorer: Explorer, name: str) -> str:
     """Write one slider with its name, value and scale, or one row of choices."""
-    words = explorer.words
-    values, value = explorer.sliders[name], explorer.start[name]
+    words, values, value = explorer.words, explorer.sliders[name], explorer.start[name]
     label, quoted = html.escape(words.label(name)), html.escape(name)
     texts = [html.escape(words.text(name, v)) for v in values]
     text = texts[values.index(value)]
@@ -187,8 +186,7 @@ def fill_block(
     explorer: Explorer, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]
 ) -> Block:
     """Put words and encoded pictures together; each picture stands there once."""
-    words = explorer.words
-    first, there = frames[explorer.first], shown[explorer.first]
+    words, first, there = explorer.words, frames[explorer.first], shown[explorer.first]
     urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, there, strict=True)]
     content = {
         "sliders": [[words.text(n, v) for v in values] for n, values in explorer.sliders.items()],
