@@ -248,9 +248,7 @@ def says_what_did_not_settle():
     """Rows that do not settle are an error, and no row is returned halfway."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lowrank_tutor.nmf._ROUNDS", 0)
-        with pytest.raises(
-            ValueError, match=r"^f must hold parts that can be told apart, got 3 rows of x that did"
-        ):
+        with pytest.raises(ValueError, match=r"^f must hold parts that differ, got 3 rows of x"):
             NMFResult(np.ones((1, 2)), np.eye(2), np.zeros(1), True).transform(np.ones((3, 2)))
 
 
@@ -441,9 +439,7 @@ def ignores_order_units_and_constants():
         with case(noise=noise):
             assert lda(near, sevenths, kept).axes.shape == (4, kept)
             if kept == 3:
-                with pytest.raises(
-                    ValueError, match=r"^k must be at most the number of directions .* = 3, got 4$"
-                ):
+                with pytest.raises(ValueError, match=r"^k must be at most 3, .*, got 4$"):
                     lda(near, sevenths, 4)
 
 
@@ -467,27 +463,19 @@ def classifies_far_from_zero():
 # Autoencoders
 
 
-@promise("Autoencoder", border="squares of the spread are normal floats, or vanish")
+@promise("Autoencoder", border="the squares of the spread are the smallest normal floats")
 def trains_in_every_unit():
-    """Where squares vanish, points that differ are refused; equal ones have nothing to learn."""
+    """The axis is that of PCA in the smallest unit and in one; equal points have nothing to learn."""
     for dtype, smallest in ((torch.float32, 2e-38), (torch.float64, 3e-308)):
         x = torch.tensor(table_of("flat", 40, 3) * [3, 1, 0.3], dtype=dtype)
-        size = math.sqrt(smallest / 10)
-        for unit in (size * 8, size, size / 1e3, size / 1e12):
+        axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
+        for unit in (math.sqrt(smallest / 10), 1.0):
             with case(dtype=dtype, unit=unit):
                 model = Autoencoder(3, 1, generator=torch.Generator().manual_seed(0), dtype=dtype)
-                if unit < size:
-                    with pytest.raises(
-                        ValueError,
-                        match=r"^x must be large enough for its squares to fit torch.float",
-                    ):
-                        model.fit(x * unit)
-                    assert float(model.fit((x * unit)[:1].expand(5, 3))[-1]) == 0
-                else:
-                    model.fit(x * unit)
-                    axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
-                    found = model.decoder.weight.detach().double().numpy()[:, 0]
-                    assert abs(found @ axis) > (1 - 1e-3) * np.linalg.norm(found)
+                assert float(model.fit((x * unit)[:1].expand(5, 3))[-1]) == 0
+                model.fit(x * unit)
+                found = model.decoder.weight.detach().double().numpy()[:, 0]
+                assert abs(found @ axis) > (1 - 1e-3) * np.linalg.norm(found)
 
 
 @promise(
