@@ -24,9 +24,8 @@ __all__ = [
     "means", "mixed", "projected", "sheets", "signs", "top", "unusual", "window",
 ]  # fmt: skip
 
-Table = Callable[
-    [FloatArray, FloatArray], Any
-]  # of queries and keys: how much each word listens to each
+# Of queries and keys: how much each word listens to each.
+Table = Callable[[FloatArray, FloatArray], Any]
 Weights = Mapping[str, NDArray[np.float64]]
 WIDTH = 16  # of a head
 LAYERS = ("layers.0", "layers.1")
@@ -51,9 +50,8 @@ class Cut(NamedTuple):
 
         The result is an array.
         """
-        q, k, v = (
-            np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v)
-        )
+        parts = (x.detach() if hasattr(x, "detach") else x for x in (q, k, v))
+        q, k, v = (np.asarray(x, np.float64) for x in parts)
         return self.table(q, k) @ self.values(v)
 
 
@@ -280,7 +278,9 @@ def cut_latents(
     """
     check_integer(rank, "rank", 1, 64)
     changed = dict(check_weights(weights))
-    moments = {} if moments is None else _check_moments(moments)
+    moments = {} if moments is None else moments
+    if not isinstance(moments, Mapping) or {*moments} not in (set(), {*LAYERS}):
+        raise TypeError('moments must be a dict of "layers.0" and "layers.1", got another')
     for layer in LAYERS:
         both = np.concatenate([weights[f"{layer}.{part}.weight"] for part in "kv"])
         u, v = factorize(both, rank, h_moment=moments.get(layer))
@@ -291,26 +291,12 @@ def cut_latents(
 def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
-        raise TypeError(
-            "weights must be a dict such as trained_weights() returns, "
-            f"got {type(weights).__name__}"
-        )
+        found = type(weights).__name__
+        raise TypeError(f"weights must be a dict such as trained_weights() returns, got {found}")
     if missing := [name for name in NAMES if f"{name}.weight" not in weights]:
         rule = "the names of trained_weights()"
         raise ValueError(f"weights must have {rule}, got none for {missing[0]}.weight")
     return weights
-
-
-def _check_moments(moments: object) -> Mapping[str, ArrayLike]:
-    if not isinstance(moments, Mapping):
-        raise TypeError(
-            f"moments must be a dict of a matrix for each layer, got {type(moments).__name__}"
-        )
-    if {*moments} != {*LAYERS}:
-        raise ValueError(
-            f'moments must be given for "layers.0" and "layers.1", got {sorted(map(str, moments))}'
-        )
-    return moments
 
 
 def _heads(weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:

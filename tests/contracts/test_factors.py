@@ -465,7 +465,7 @@ def classifies_far_from_zero():
 
 @promise("Autoencoder", border="the squares of the spread are the smallest normal floats")
 def trains_in_every_unit():
-    """The axis is that of PCA in the smallest unit and in one; equal points have nothing to learn."""
+    """The axis is that of PCA in the smallest unit and in one; equal points teach nothing."""
     for dtype, smallest in ((torch.float32, 2e-38), (torch.float64, 3e-308)):
         x = torch.tensor(table_of("flat", 40, 3) * [3, 1, 0.3], dtype=dtype)
         axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
