@@ -261,7 +261,6 @@ TASKS = [  # chapter, figure, where nothing is found yet, where it is, and what 
     (7, "linformer-error", {"k": "4", "rho": "0.95"}, {"rho": "0.99"}, "4"),
     (8, "storyteller", {"cut": "bits", "k": 2}, {"k": 1}, "1"),
     (8, "storyteller", {"k": 8}, {"k": 10}, "10"),
-    (8, "jobs-left", {"numbers": "12", "cut": "plain"}, {"cut": "as answers use it"}, "86%"),
     (9, "muon", {"rounds": "4"}, {"rounds": "5"}, "1.68"),
     (10, "past", {"words": "15"}, {"words": "17"}, "17"),
 ]
