@@ -58,7 +58,7 @@ JOBS = {
     "agreement": "verb form",
     "reference": "it or they",
 }
-WORDS = {
+WORDS: dict[str, Any] = {
     "asks": {
         "copy": "tune", "far fact": "fact", "new fact": "fact", "who": "owner",
         "most": "weather", "agreement": "verb", "reason": "reason", "reference": "pronoun",
@@ -129,6 +129,7 @@ def two_cuts(
         name="two-cuts",
         engine=MODEL,
         parts=("demonstrate", "heatmap"),
+        styles=("figures/two_cuts.css",),
         state={"story": story, **sides, "damage": damage},
         numbers={f"error_{side}": one["error"] for side, one in found.items()}
         | {

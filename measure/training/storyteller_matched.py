@@ -22,7 +22,7 @@ ERRORS = range(51)  # percent
 
 
 def questions(each: int = EACH) -> list[tuple[tuple[str, ...], str, str]]:
-    """Return what is read, the next word, and its job: so many of each job, in the figure's order."""
+    """Return what is read, the next word, and its job, so many of each in the figure's order."""
     asked: dict[str, list[tuple[tuple[str, ...], str, str]]] = {job: [] for job in JOBS}
     for words, jobs in short_stories(2 * each * len(asked)):
         tests = [(i, job) for i, job in enumerate(jobs) if job and len(asked[job]) < each]

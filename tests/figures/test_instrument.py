@@ -17,7 +17,7 @@ from lowrank_tutor.kit import draw_first
 
 ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
 INSTRUMENTS = {
-    name.replace("error_against_loss", "error-against-loss"): partial(
+    name.replace("_", "-"): partial(
         getattr(figures, name), **ARGUMENTS.get(name, {})
     )
     for name in figures.__all__
@@ -232,6 +232,7 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "tilt": {"picture": ["cat"], "k": [0, 161]},
     "arrows": {"a": [[[1, 2]], "a"], "theta": ["far"]},
     "error-against-loss": {"cut": ["cat"], "setting": [3, 0.5], "text": ["verse"]},
+    "two-cuts": {"left": ["means"], "right": [3], "damage": [51, 0.5]},
     "score": {"s": [[6, 0], [1]], "h": ["far"]},
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[9, 0]]},
