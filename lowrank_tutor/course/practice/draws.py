@@ -274,15 +274,19 @@ def rating_step(rng: Any) -> Names:
 
 
 def least_k(rng: Any) -> Names:
-    n = 10 * whole(rng, 1, 39)
-    eps = Fraction(1, whole(rng, 2, 10))
-    inverse = int(rng.choice([10, 20, 50, 100]))
-    square = eps**2 / 2
-    cube = eps**3 / 3
-    below = square - cube
-    inside = n * (n - 1) * inverse
-    logarithm = log(inside)
-    bound = 2 * logarithm / below
+    fits = False
+    while not fits:  # k must not depend on how the logarithm is rounded
+        n = 10 * whole(rng, 1, 39)
+        eps = Fraction(1, whole(rng, 2, 10))
+        inverse = int(rng.choice([10, 20, 50, 100]))
+        square = eps**2 / 2
+        cube = eps**3 / 3
+        below = square - cube
+        inside = n * (n - 1) * inverse
+        logarithm = log(inside)
+        bound = 2 * logarithm / below
+        off = 0.0102 / below
+        fits = ceil(bound - off) == ceil(bound + off)
     return {
         "n": n,
         "n1": n - 1,
