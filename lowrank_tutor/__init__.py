@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what __getattr__ does, for editors
     from lowrank_tutor import (  # noqa: F401, I001 (in the order of the book)
         rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer,
-        layers, roofline, caches, states, storyteller, smollm, sentence, byhand, figures,
+        layers, roofline, caches, adapters, states, storyteller, smollm, sentence, byhand, figures,
         course, kit,
     )  # fmt: skip
 

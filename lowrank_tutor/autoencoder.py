@@ -19,10 +19,8 @@ from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
     check_generator,
-    check_not_meta,
     check_same_device_and_dtype,
     check_tensor,
-    shape_of,
 )
 
 __all__ = ["Autoencoder"]
@@ -83,11 +81,9 @@ class Autoencoder(nn.Module):
         self.d = check_size(d, "d")
         self.k = check_integer(k, "k", 1, self.d, "d")
         self.hidden = None if hidden is None else check_size(hidden, "hidden", self.k)
-        dtype, generator, device = (
-            check_dtype(dtype),
-            check_generator(generator),
-            check_device(device),
-        )
+        dtype = check_dtype(dtype)
+        device = check_device(device)
+        check_generator(generator)
         widths = [self.d, self.k] if self.hidden is None else [self.d, self.hidden, self.k]
         starts = []  # the first weights of the encoder's layers, (width out, width in)
         for width, out in itertools.pairwise(widths):
@@ -129,23 +125,12 @@ class Autoencoder(nn.Module):
         standard deviation first.
         """
         self._check("x", x, self.d)
-        check_not_meta("x", x)
         steps = check_size(steps, "steps", 0)
-        if x.shape[0] == 0:
-            raise ValueError(f"x must hold at least one point, got shape {shape_of(x)}")
-        if not x.isfinite().all():
-            raise ValueError(f"x must be finite, got {x[~x.isfinite()][0].item()}")
         x = x.detach()
         center = x.mean(dim=0)
-        spread = (x - center).square().sum(dim=1).mean().item()
+        spread = (x - center).square().sum(dim=1).mean().item()  # NaN where there is no point
         if not math.isfinite(spread):
-            raise ValueError(
-                f"x must be small enough for its squares to fit {x.dtype}, got a spread of {spread}"
-            )
-        if spread < torch.finfo(x.dtype).tiny and not x.equal(x[:1].expand_as(x)):
-            raise ValueError(
-                f"x must be large enough for its squares to fit {x.dtype}, got a spread of {spread}"
-            )
+            raise ValueError(f"x must be points with a finite spread, got {spread}")
         self.mean.copy_(center)
         unit = spread or 1.0  # dividing the loss by the spread makes the first step fit any unit
         # One step per call; max_eval leaves room for its line search, which the default of one
@@ -172,9 +157,7 @@ class Autoencoder(nn.Module):
             ended = step == steps or (step > 1 and bool(losses[-1] == losses[-2]))
             loss = torch.enable_grad()(share)() if ended else optimize(share)
             if not loss.isfinite():
-                raise ValueError(
-                    f"parameters must give a finite loss, got {loss.item()} after {step} steps"
-                )
+                raise ValueError(f"parameters must give a finite loss, got {loss.item()}")
             losses.append(unit * loss)
         optimizer.zero_grad()
         return torch.stack(losses + losses[-1:] * (steps + 1 - len(losses)))

@@ -31,9 +31,8 @@ from lowrank_tutor.svd import randomized_svd
 
 __all__ = ["RatingFactors", "factorize_ratings"]
 
-_ROOM = (
-    2**18
-)  # numbers that the rows of a block need while they are solved: they stay in the processor's cache
+# Numbers that the rows of a block need while they are solved: they stay in the processor's cache.
+_ROOM = 2**18
 
 
 class RatingFactors(NamedTuple):
@@ -116,59 +115,24 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     """Return the table, dense or sparse as it came, gaps filled by zeros, and its known ratings."""
     if is_sparse(ratings):
         if observed is not None:
-            rule = "None for sparse ratings, whose stored entries are the known ones"
-            raise ValueError(f"observed must be {rule}, got {type(observed).__name__}")
+            raise ValueError(f"observed must be None for sparse ratings, got {type(observed)}")
         table: Any = as_factor(ratings, "ratings").copy()
-        if table.nnz == 0:
-            raise ValueError("ratings must store at least one rating, got none")
         # SciPy adds up entries stored twice, in the coordinate format as soon as it is converted.
-        stored = (
-            getattr(ratings, "nnz", 0) if getattr(ratings, "format", "") == "coo" else table.nnz
-        )
+        stored = ratings.nnz if ratings.format == "coo" else table.nnz  # type: ignore[union-attr]
         table.sum_duplicates()
         if table.nnz < stored:
-            raise ValueError(
-                "ratings must store each entry once, "
-                f"got {stored - table.nnz} of {stored} a second time"
-            )
+            raise ValueError(f"ratings must store each entry once, got {stored - table.nnz} twice")
         entries = table.tocoo()
+        as_vector(entries.data, "ratings that are stored")
         return table, _Known(entries.row, entries.col, entries.data)
     dense = as_float_array(ratings, "ratings")
-    if dense.ndim != 2 or dense.size == 0:
-        raise ValueError(
-            f"ratings must be a matrix (two axes) that is not empty, got shape {dense.shape}"
-        )
-    mask = as_array(
-        ~np.isnan(dense) if observed is None else observed,
-        "observed",
-        "a rectangular array of bools",
-    )
-    if mask.dtype != np.bool_:
-        way = ": k comes third" * (mask.ndim == 0)
-        raise TypeError(
-            "observed must be an array of bools (True marks a known rating), "
-            f"got dtype {mask.dtype}{way}"
-        )
-    if mask.shape != dense.shape:
-        raise ValueError(
-            f"observed must be of the shape of ratings {dense.shape}, got {mask.shape}"
-        )
-    if not mask.any():
-        raise ValueError("observed must mark at least one rating as known, got none")
-    axes = zip(
-        getattr(ratings, "axes", ()), getattr(observed, "axes", ()), strict=False
-    )  # of tables
-    if not all(names.equals(others) for names, others in axes):
-        raise ValueError(
-            "observed must be labeled as ratings is, "
-            "got another order: observed.reindex_like(ratings)"
-        )
-    seen = dense[mask]
-    if not np.isfinite(seen).all():
-        raise ValueError(
-            f"ratings must be finite where observed, got {seen[~np.isfinite(seen)][0]}"
-        )
-    as_vector(seen, "ratings")  # refuses numbers that are too large or too small
+    mask = ~np.isnan(dense) if observed is None else as_array(observed, "observed", "bools")
+    if dense.ndim != 2 or not dense.size:
+        raise ValueError(f"ratings must be a matrix with entries, got shape {dense.shape}")
+    if mask.dtype != np.bool_ or mask.shape != dense.shape:
+        rule = f"bools of the shape of ratings {dense.shape}"
+        raise ValueError(f"observed must be {rule}, got dtype {mask.dtype} and shape {mask.shape}")
+    seen = as_vector(dense[mask], "ratings that are known")
     rows, columns = np.nonzero(mask)
     return np.where(mask, dense, 0).astype(dense.dtype), _Known(rows, columns, seen)
 
@@ -217,9 +181,8 @@ def _half_step(f: FloatArray, blocks: list[_Block], penalty: float) -> FloatArra
             ridge = np.broadcast_to(math.sqrt(penalty) * np.eye(k), (len(rows), k, k))
             whole = np.concatenate([seen, ridge], axis=1)
             rounding = max(whole.shape[1:]) * float(np.finfo(np.float64).eps)
-            solved = (
-                np.linalg.pinv(whole, rounding)[:, :, : columns.shape[1]] @ values[:, :, np.newaxis]
-            )
+            inverse = np.linalg.pinv(whole, rounding)[:, :, : columns.shape[1]]
+            solved = inverse @ values[:, :, np.newaxis]
         c[rows] = solved[:, :, 0]
     return c
 
@@ -310,14 +273,8 @@ def factorize_ratings(
     table, known = _as_ratings(ratings, observed)
     k = check_rank(k, table.shape)
     values = known.values.astype(np.float64)
-    if values.min() == values.max():
-        way = (
-            "randomized_svd(a, k) counts the others as zeros, and the package implicit weighs them"
-        )
-        raise ValueError(
-            "ratings must differ, "
-            f"got {values[0]} everywhere: clicks say nothing of dislikes; {way}"
-        )
+    if values.min() == values.max():  # as clicks are, which say nothing of dislikes
+        raise ValueError(f"ratings must differ, got {values[0]} everywhere")
     penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:
         penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
@@ -327,7 +284,8 @@ def factorize_ratings(
 
     rows, i = np.unique(known.rows, return_inverse=True)  # the others have no known rating
     columns, j = np.unique(known.columns, return_inverse=True)
-    n, m, turned = len(rows), len(columns), np.argsort(j, kind="stable")
+    n, m = len(rows), len(columns)
+    turned = np.argsort(j, kind="stable")
     by_row = _blocks(_Known(i, j, values), n, m, k)
     by_column = _blocks(_Known(j[turned], i[turned], values[turned]), m, n, k)
     rounding = 1e-28 * float(np.square(values).sum())
@@ -349,9 +307,8 @@ def factorize_ratings(
         c, f = sweep(f, f, large)
     begun = Descent((c, f), [loss(c, f)])
     descent = descend(begun, sweep, loss, lambda before: tolerance * before + rounding, max_sweeps)
-    c, f = (
-        np.full(shape, np.nan, table.dtype) for shape in ((table.shape[0], k), (k, table.shape[1]))
-    )
+    c = np.full((table.shape[0], k), np.nan, table.dtype)
+    f = np.full((k, table.shape[1]), np.nan, table.dtype)
     c[rows], f[:, columns] = descent.factors
     return RatingFactors(
         c, f, np.array(descent.losses), descent.settled, penalty, names_of(ratings)

@@ -48,17 +48,6 @@ def _check_cosine(value: object) -> float:
     return check_real(value, "rho", "between -1 and 1", -1.0, math.nextafter(1.0, 2.0))
 
 
-def _check_product(left: FloatArray, right: FloatArray, name: str) -> float:
-    """Return the product of two norms, which bounds the norm of the product.
-
-    If its square may overflow, raise.
-    """
-    product = float(np.linalg.norm(left) * np.linalg.norm(right))
-    if product > 1e153:
-        raise ValueError(f"{name} must be at most 1e153, got {product}: change a unit")
-    return product
-
-
 # Why not SciPy's tails? At k = 1e10 and eps = 1e-4, those of SciPy 1.17 are 41% too small.
 def _psi(v: FloatArray | float) -> FloatArray:
     """Return ``e**v - 1 - v``, accurately even where the terms nearly cancel."""
@@ -186,9 +175,8 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     n = check_integer(n_points, "n_points", 2)
     error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
     check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
-    log_needed = (
-        math.log(n) + math.log(n - 1) - math.log(chance)
-    )  # n (n - 1) / delta itself may overflow
+    # n (n - 1) / delta itself may overflow.
+    log_needed = math.log(n) + math.log(n - 1) - math.log(chance)
     exponent = error**2 * (1 / 2 - error / 3)  # Dasgupta and Gupta's, at most either of Chernoff's
     if 2 * log_needed > _LARGEST_COUNT * exponent:
         raise ValueError(f"eps must be large enough for k to stay within 2**53, got {error}")
@@ -247,13 +235,12 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2
     array([[6.2666]])
     """
-    stored, asking = as_matrix(x, "x").astype(np.float64), as_matrix(y, "y").astype(np.float64)
+    stored = as_matrix(x, "x").astype(np.float64)
+    asking = as_matrix(y, "y").astype(np.float64)
     r = as_matrix(projection, "projection").astype(np.float64)
-    for name, width in (("y", asking.shape[1]), ("projection", r.shape[1])):
-        if width != stored.shape[1]:
-            raise ValueError(
-                f"{name} must be as wide as x of shape {stored.shape}, got {width} columns"
-            )
+    widths = [part.shape[1] for part in (stored, asking, r)]
+    if len(set(widths)) > 1:
+        raise ValueError(f"x, y, and projection must be equally wide, got {widths}")
     signs = np.where(stored @ r.T >= 0, 1.0, -1.0)
     lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(stored, axis=1)
     return np.asarray(lengths[:, np.newaxis] * (signs @ (asking @ r.T).T))
@@ -317,31 +304,22 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     r = as_matrix(projection, "projection").astype(np.float64)
     n_points, width = points.shape
     if r.shape[1] != width:
-        raise ValueError(
-            f"projection must be as wide as x of shape {points.shape}, got shape {r.shape}"
-        )
+        raise ValueError(f"projection must be {width} wide, as x is, got shape {r.shape}")
     if n_points < 2:
         raise ValueError(f"x must hold at least 2 points, got {n_points}")
-    _check_product(points, r, "norm(x) * norm(projection)")
-    centered = points - points.mean(
-        axis=0
-    )  # sums of small squares keep more digits of their difference
+    # Sums of small squares keep more digits of their difference.
+    centered = points - points.mean(axis=0)
     images = centered @ r.T
     rows = []
     for start in range(0, n_points, _ROWS):
-        (before, lost), (after, lost_too) = (
-            _squared_distances(centered, start),
-            _squared_distances(images, start),
-        )
+        before, lost = _squared_distances(centered, start)
+        after, lost_too = _squared_distances(images, start)
         for i, row in enumerate(lost | lost_too, start):
             again = i + 1 + np.flatnonzero(row[i + 1 - start :])
             steps = points[again] - points[i]
             size = np.abs(steps).max(axis=1)
             if not size.all():
-                raise ValueError(
-                    "x must hold different points, "
-                    f"got the same in rows {i} and {again[np.argmin(size)]}"
-                )
+                raise ValueError(f"x must hold different points, got row {i} again")
             steps /= size[:, np.newaxis]  # so that no square underflows
             for squared, some in ((before, steps), (after, steps @ r.T)):
                 squared[i - start, again - start] = np.einsum("ij,ij->i", some, some)
@@ -367,11 +345,8 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     right = as_matrix(v, "v").astype(np.float64)
     directions = _check_count(k, "k")
     if left.shape[1] != right.shape[0]:
-        raise ValueError(
-            f"v must have as many rows as p of shape {left.shape} has columns, "
-            f"got shape {right.shape}"
-        )
-    product_of_norms = _check_product(left, right, "norm(p) * norm(v)")
+        raise ValueError(f"v must have {left.shape[1]} rows, as p has columns, got {len(right)}")
+    product_of_norms = float(np.linalg.norm(left) * np.linalg.norm(right))
     norm_of_product = float(np.linalg.norm(left @ right))
     if norm_of_product == 0:
         raise ValueError("p @ v must be non-zero, got norm 0.0")

@@ -8,7 +8,6 @@ float64.
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +70,8 @@ class Discriminants(NamedTuple):
         $\pi_i$ is the share of the class. Only the ``k`` axes kept count. (``predict`` of
         scikit-learn uses ``n_classes - 1`` axes, whatever its ``n_components``.)
         """
-        z, centers = (
-            self.project(x),
-            (self.centers - self.mean) @ self.axes,
-        )  # (n, k), (n_classes, k)
+        z = self.project(x)  # (n, k)
+        centers = (self.centers - self.mean) @ self.axes  # (n_classes, k)
         # (n, n_classes), without the square of z, which is the same for every class
         scores = z @ centers.T - np.square(centers).sum(axis=1) / 2 + np.log(self.priors)
         return np.asarray(self.classes[np.argmax(scores, axis=1)])
@@ -85,20 +82,15 @@ class Discriminants(NamedTuple):
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
     """Return the labels that occur, the number of each point's class (n,), and class shares."""
     array = as_array(labels, "labels", "a vector of numbers or strings")
-    if any(
-        array.dtype.kind in "OT" and all(isinstance(label, kind) for label in array.flat)
-        for kind in (str, bytes, Real)
-    ):
-        plain = np.array(array.tolist())  # objects of one kind, or NumPy's StringDType
-        array = (
-            plain if (plain == array).all() else array
-        )  # integers may be too large for a type of NumPy
+    if array.dtype.kind in "OT":  # objects of one kind, or NumPy's StringDType
+        plain = np.array(array.tolist())
+        array = plain if np.array_equal(plain, array) else array
     if array.dtype.kind not in "biufUS":
         raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
     if array.shape != (n,):
-        raise ValueError(f"labels must be one for each of the {n} points, got shape {array.shape}")
+        raise ValueError(f"labels must be one for each of {n} points, got shape {array.shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"labels must be finite, got {array[~np.isfinite(array)][0]}")
+        raise ValueError(f"labels must be finite, got {array}")
     classes, number, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"labels must name at least two classes, got one, {classes[0]}")
@@ -158,9 +150,8 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     """
     original = as_matrix(x, "x")
     classes, number, priors = _as_classes(labels, len(original))
-    k = check_integer(
-        len(classes) - 1 if k is None else k, "k", 1, len(classes) - 1, "the number of classes - 1"
-    )
+    most = len(classes) - 1
+    k = check_integer(most if k is None else k, "k", 1, most, "the number of classes - 1")
 
     points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
@@ -168,10 +159,7 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
     directions = whitener.shape[1]
     if k > directions:
-        raise ValueError(
-            f"k must be at most the number of directions in which classes spread = {directions}, "
-            f"got {k}"
-        )
+        raise ValueError(f"k must be at most {directions}, the directions of spread, got {k}")
     between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)

@@ -92,10 +92,8 @@ def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 
     \leftarrow \max\left(0,\; c_j + (X f_j - C F f_j) / \|f_j\|^2\right)$, and clipping its answer
     is exact, because the entries do not depend on each other.
     """
-    rows, wanted = (
-        c.T.copy(),
-        np.ascontiguousarray(xf.T),
-    )  # so that a column is contiguous in memory
+    rows = c.T.copy()  # so that a column is contiguous in memory
+    wanted = np.ascontiguousarray(xf.T)
     for j in np.tile(np.flatnonzero(np.diag(ff) > 1e-200), times):  # skip parts that are zero
         rows[j] = np.maximum(rows[j] + (wanted[j] - ff[j] @ rows) / ff[j, j], 0)
     return rows.T
@@ -109,19 +107,16 @@ def _best_amounts(x: FloatArray, f: FloatArray) -> FloatArray:
     Hanson, 1974, doi:10.1137/1.9781611971217).
     """
     c = _update_columns(np.zeros((len(x), len(f))), x @ f.T, f @ f.T, _GUESSES)
-    chosen, rows = (
-        c > 0,
-        np.arange(len(x)),
-    )  # the parts of each row, and the rows that are not settled
+    chosen = c > 0  # the parts of each row
+    rows = np.arange(len(x))  # those that are not settled
     rounding = _ROUNDING * np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(f, axis=1))
     for _ in range(_ROUNDS * len(f)):
         best = np.zeros((len(rows), len(f)))
         sets, which = np.unique(chosen[rows], axis=0, return_inverse=True)
         for i, parts in enumerate(sets):
             here = np.flatnonzero(which.ravel() == i)
-            best[np.ix_(here, parts)] = np.linalg.lstsq(f[parts].T, x[rows[here]].T, rcond=None)[
-                0
-            ].T
+            amounts = np.linalg.lstsq(f[parts].T, x[rows[here]].T, rcond=None)[0]
+            best[np.ix_(here, parts)] = amounts.T
         # Go toward the optimum of these parts, as far as no amount turns negative.
         now, stops = c[rows], chosen[rows] & (best <= 0)
         share = np.where(stops, now / np.where(now > best, now - best, 1), 1)
@@ -138,9 +133,7 @@ def _best_amounts(x: FloatArray, f: FloatArray) -> FloatArray:
         rows = rows[joins | (~arrived & (step[:, 0] > 0))]
         if not rows.size:
             return c
-    raise ValueError(
-        f"f must hold parts that can be told apart, got {len(rows)} rows of x that did not settle"
-    )
+    raise ValueError(f"f must hold parts that differ, got {len(rows)} rows of x without an answer")
 
 
 def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
@@ -159,32 +152,24 @@ def _rows_as_parts(x: FloatArray, k: int, rng: np.random.Generator) -> Pair:
 
 def _starts(x: FloatArray, k: int, rng: np.random.Generator) -> Iterator[Pair]:
     """Yield starts without end: two from the SVD, one from ``x`` itself, then random ones."""
-    u, s, vt = randomized_svd(
-        x, k, oversample=20, rng=0
-    )  # the same in each call; exact where the matrix is small
+    # The same in each call; exact where the matrix is small.
+    u, s, vt = randomized_svd(x, k, oversample=20, rng=0)
     up, down = (
         np.linalg.norm(np.maximum(sign * u, 0), axis=0)
         * np.linalg.norm(np.maximum(sign * vt.T, 0), axis=0)
         for sign in (1, -1)
     )
-    signs = np.where(
-        up >= down, 1, -1
-    )  # the heavier half of each singular pair, positive or negative
-    c, f = (
-        np.maximum(signs * u, 0) * np.sqrt(s),
-        np.maximum(signs * vt.T, 0).T * np.sqrt(s)[:, np.newaxis],
-    )
+    signs = np.where(up >= down, 1, -1)  # the heavier half of each singular pair
+    c = np.maximum(signs * u, 0) * np.sqrt(s)
+    f = np.maximum(signs * vt.T, 0).T * np.sqrt(s)[:, np.newaxis]
     yield c, f
-    level = math.sqrt(
-        float(x.mean()) / k
-    )  # entries all of this size give a product with the mean of x
+    # Entries all of this size give a product with the mean of x.
+    level = math.sqrt(float(x.mean()) / k)
     yield np.maximum(c, level), np.maximum(f, level)
     yield _rows_as_parts(x, k, rng)
     while True:
-        yield (
-            level * np.abs(rng.standard_normal(c.shape)),
-            level * np.abs(rng.standard_normal(f.shape)),
-        )
+        first = level * np.abs(rng.standard_normal(c.shape))
+        yield first, level * np.abs(rng.standard_normal(f.shape))
 
 
 def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
@@ -204,12 +189,9 @@ def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
 
 def _as_nonnegative(x: ArrayLike) -> FloatArray:
     """Validate a matrix without negative entries."""
-    matrix = as_matrix(x, "x", ", and scikit-learn's NMF takes it as it is")
+    matrix = as_matrix(x, "x")
     if (matrix < 0).any():
-        raise ValueError(
-            "x must be non-negative, "
-            f"got {matrix[matrix < 0][0]}: np.maximum(x, 0) sets such entries to 0"
-        )
+        raise ValueError(f"x must be non-negative, got {matrix.min()}")
     return matrix
 
 

@@ -29,10 +29,6 @@ from lowrank_tutor.svd import _signs_of
 
 __all__ = ["PCA"]
 
-_WAYS = {  # what to say of methods that only scikit-learn's PCA has
-    "set_output": ": DataFrame(z, x.index, pca.get_feature_names_out()) names rows and columns",
-    "partial_fit": ": scikit-learn's IncrementalPCA takes points in parts",
-}
 _TALL = 10  # points for each coordinate from which on the small scatter matrix is tried
 # It is used if the last variance kept is at least this share of the first: that costs 5 of 16
 # digits.
@@ -84,16 +80,11 @@ class PCA:
     """
 
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
-        self.n_components, self.whiten = (
-            _check_components(n_components),
-            check_bool(whiten, "whiten"),
-        )
+        self.n_components = _check_components(n_components)
+        self.whiten = check_bool(whiten, "whiten")
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s}{', whiten=True' * self.whiten})"
-
-    def __getattr__(self, name: str) -> Any:  # what is missing; scikit-learn asks whether it is
-        raise AttributeError(f"PCA has no {name}{_WAYS.get(name, '')}", name=name, obj=self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings as a dict; only scikit-learn uses ``deep``."""
@@ -101,13 +92,7 @@ class PCA:
 
     def set_params(self, **params: Any) -> Self:
         """Change settings, for the next ``fit``, and return the model itself."""
-        n_components, whiten, *unknown = (self.get_params() | params).items()
-        if unknown:
-            raise ValueError(f"params must be n_components or whiten, got {unknown[0][0]}")
-        self.n_components, self.whiten = (
-            _check_components(n_components[1]),
-            check_bool(whiten[1], "whiten"),
-        )
+        PCA.__init__(self, **self.get_params() | params)
         return self
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
@@ -126,10 +111,10 @@ class PCA:
 
         ``y`` is ignored.
         """
-        points = as_matrix(x, "x", ", and scikit-learn's PCA takes it as it is")
+        points = as_matrix(x, "x")
         n, d = points.shape
         if n < 2:
-            raise ValueError(f"x must be two points or more (variance divides by n - 1), got {n}")
+            raise ValueError(f"x must be two points or more, got {n}")
         if not (self.n_components is None or isinstance(self.n_components, float | np.floating)):
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
         mean = points.mean(axis=0, dtype=np.float64)
@@ -142,15 +127,16 @@ class PCA:
         k = _how_many(share, self.n_components)
         spread = int(np.count_nonzero(s > _tolerance(None, points, s[0])))
         if self.whiten and k > spread:
-            raise ValueError(
-                f"n_components must be at most {spread}, the axes with spread, to whiten, got {k}"
-            )
-        s, vt, share = (part[:k].astype(points.dtype) for part in (s, vt, share))
-        self.components_ = vt * _signs_of(vt.T)[:, np.newaxis]
-        self.explained_variance_ratio_, self.singular_values_ = share, s
+            raise ValueError(f"n_components must be at most {spread}, to whiten, got {k}")
+        axes = vt[:k].astype(points.dtype)
+        self.components_ = axes * _signs_of(axes.T)[:, np.newaxis]
+        self.explained_variance_ratio_ = share[:k].astype(points.dtype)
+        self.singular_values_ = s[:k].astype(points.dtype)
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
-        self._units = np.sqrt(self.explained_variance_) if self.whiten else np.ones(1, s.dtype)
-        self.n_components_, self.n_features_in_, self._columns = k, d, names_of(x)
+        self._units = np.sqrt(self.explained_variance_) if self.whiten else axes.dtype.type(1)
+        self.n_components_ = k
+        self.n_features_in_ = d
+        self._columns = names_of(x)
         vars(self).pop("feature_names_in_", None)
         if self._columns and all(isinstance(name, str) for name in self._columns):
             self.feature_names_in_ = np.array(self._columns, object)

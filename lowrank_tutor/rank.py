@@ -111,10 +111,7 @@ def effective_rank(s: ArrayLike) -> Any:
     (2.0, 1.889882)
     """
     if getattr(s, "ndim", 1) > 1:
-        spectra = as_float_array(s, "s")
-        if spectra.size == 0:
-            raise ValueError(f"s must be non-empty, got shape {spectra.shape}")
-        return np.apply_along_axis(effective_rank, -1, spectra)
+        return np.apply_along_axis(effective_rank, -1, as_float_array(s, "s"))
     spectrum = as_spectrum(s, "s")
     shares = spectrum / (spectrum.sum() or 1)
     shares = shares[shares > 0]  # a tiny value may have vanished in the division
@@ -167,9 +164,7 @@ def rank_factorization(a: ArrayLike, *, rtol: float | None = None) -> RankFactor
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     tolerance = _tolerance(rtol, a, s[0])
     r = int(np.count_nonzero(s > tolerance))
-    coordinates = (
-        s[:r, np.newaxis] * vt[:r]
-    )  # the columns of the matrix along u: only r numbers each
+    coordinates = s[:r, np.newaxis] * vt[:r]  # the columns along u: only r numbers each
     columns = _independent_columns(
         coordinates,
         max(1e-3, math.sqrt(tolerance / (s[0] or 1))),

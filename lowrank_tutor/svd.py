@@ -64,10 +64,8 @@ def fix_signs(vectors: ArrayLike) -> FloatArray:
 def _signs_of(columns: FloatArray) -> FloatArray:
     """Return what `fix_signs` does, for columns of any length."""
     size = np.abs(columns)
-    nearly_largest = size >= size.max(axis=-2, keepdims=True) * (
-        1 - math.sqrt(np.finfo(columns.dtype).eps)
-    )
-    first = np.argmax(nearly_largest, axis=-2, keepdims=True)
+    nearly = 1 - math.sqrt(np.finfo(columns.dtype).eps)
+    first = np.argmax(size >= nearly * size.max(axis=-2, keepdims=True), axis=-2, keepdims=True)
     largest = np.take_along_axis(columns, first, axis=-2)[..., 0, :]
     signs: FloatArray = np.where(largest < 0, -1, 1).astype(columns.dtype)
     return signs
@@ -92,7 +90,7 @@ def truncated_svd(a: ArrayLike, k: int) -> SVDResult:
     >>> s.round(6), ((u * s) @ vt).round(6).tolist()
     (array([6.708204]), [[1.5, 1.5], [4.5, 4.5]])
     """
-    matrix = as_matrices(a, "a", advice=", and randomized_svd takes it as it is")
+    matrix = as_matrices(a, "a")
     rank = check_rank(k, matrix.shape[-2:])
     return _leading(*np.linalg.svd(matrix, full_matrices=False), rank)
 
@@ -139,13 +137,10 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
     >>> relative_error([[3, 0], [0, 0]], [[3, 0], [0, 4]])
     0.8
     """
-    guess, truth = (
-        as_matrices(approx, "approx", np.float64),
-        as_matrices(exact, "exact", np.float64),
-    )
-    order: Literal["fro", 2] = (
-        "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
-    )
+    guess = as_matrices(approx, "approx", np.float64)
+    truth = as_matrices(exact, "exact", np.float64)
+    frobenius = check_choice(norm, "norm", ("fro", "spectral")) == "fro"
+    order: Literal["fro", 2] = "fro" if frobenius else 2
     if guess.shape != truth.shape:
         raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
     if not truth.any(axis=(-2, -1)).all():
@@ -206,11 +201,8 @@ def randomized_svd(
     rank, short = check_rank(k, matrix.shape), min(matrix.shape)
     block = rank + check_integer(oversample, "oversample", 0)
     usual = 8 if 10 * rank < short else 5 if 5 * rank < short else 4
-    passes = (
-        usual
-        if power_iterations is None
-        else check_integer(power_iterations, "power_iterations", 0)
-    )
+    passes = usual if power_iterations is None else power_iterations
+    check_integer(passes, "power_iterations", 0)
     generator = check_rng(rng)
     wide = matrix.shape[0] < matrix.shape[1]
     tall = matrix.T if wide else matrix  # the block is drawn on the short side
@@ -265,10 +257,8 @@ def hard_threshold(s: ArrayLike, m: int, n: int, noise: float | None = None) -> 
     2.0
     """
     beta, unit = _noise_unit(s, m, n, noise)
-    return (
-        math.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1)))
-        * unit
-    )
+    square = 2 * (beta + 1) + 8 * beta / (beta + 1 + math.sqrt(beta**2 + 14 * beta + 1))
+    return math.sqrt(square) * unit
 
 
 def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> float:
@@ -292,16 +282,14 @@ def _noise_unit(s: ArrayLike, m: int, n: int, noise: float | None) -> tuple[floa
     r"""Return $\beta$, and the noise's standard deviation times $\sqrt{\max(m, n)}$."""
     spectrum = as_spectrum(s, "s")
     shape = check_integer(m, "m", 1, 2**53, "2**53"), check_integer(n, "n", 1, 2**53, "2**53")
-    if spectrum.size != min(shape):
-        raise ValueError(
-            f"s must hold all min(m, n) = {min(shape)} singular values, got {spectrum.size}"
-        )
-    beta = min(shape) / max(shape)
+    short, long = sorted(shape)
+    if spectrum.size != short:
+        raise ValueError(f"s must hold all min(m, n) = {short} values, got {spectrum.size}")
+    beta = short / long
     if noise is None:
         return beta, float(np.median(spectrum)) / math.sqrt(_marchenko_pastur_median(beta))
-    return beta, math.sqrt(max(shape)) * check_real(
-        noise, "noise", "at least 0 and below 1e75", 0.0, 1e75
-    )
+    level = check_real(noise, "noise", "at least 0 and below 1e75", 0.0, 1e75)
+    return beta, math.sqrt(long) * level
 
 
 def choose_rank(
@@ -357,14 +345,9 @@ def choose_rank(
     }
     chosen = [name for name, value in rules.items() if value is not None]
     if len(chosen) != 1:
-        names = " and ".join(chosen) or "none"
-        raise ValueError(
-            f"energy, error, gap or threshold must be given, one of the four, got {names}"
-        )
+        raise ValueError(f"one of energy, error, gap, and threshold must be given, got {chosen}")
     if total is not None and chosen[0] not in ("energy", "error"):
-        raise ValueError(
-            f"total must be left out unless energy or error is the rule, got {chosen[0]}"
-        )
+        raise ValueError(f"total must be left out unless energy or error is given, got {total}")
     eps = float(np.finfo(as_float_array(s, "s").dtype).eps)
     if gap:
         return _widest_gap(spectrum / (spectrum[0] or 1), eps)
@@ -372,9 +355,8 @@ def choose_rank(
         if isinstance(threshold, tuple | list) and len(threshold) == 2:
             best = hard_threshold(s, *threshold)
             threshold = max(best, max(threshold) * eps * float(spectrum[0]))
-        return int(
-            np.count_nonzero(spectrum > check_real(threshold, "threshold", "at least 0", 0.0))
-        )
+        level = check_real(threshold, "threshold", "at least 0", 0.0)
+        return int(np.count_nonzero(spectrum > level))
     slack = 1 + spectrum.size * float(np.finfo(np.float64).eps)  # the rounding of sums
     rest = 0.0 if total is None else _beyond(spectrum, total, eps)
     # The error at each k from 0 on. Unlike squares, np.hypot loses no small value.
@@ -387,11 +369,7 @@ def choose_rank(
     # Nothing at all is enough of zeros only.
     enough = lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]
     if not enough[-1]:
-        kept = f"{1 - (lost[-1] / lost[0]) ** 2:.1%}"
-        raise ValueError(
-            f"s must hold enough values for this {chosen[0]}, "
-            f"got {spectrum.size} with {kept} of total"
-        )
+        raise ValueError(f"s must hold enough values for this {chosen[0]}, got {spectrum.size}")
     return int(np.argmax(enough))
 
 
@@ -400,9 +378,7 @@ def _widest_gap(scaled: FloatArray, eps: float) -> int:
     floored = np.maximum(scaled, scaled.size * eps)
     excess = floored[:-1] / floored[1:] - 1
     if excess.max(initial=0) <= 2 * scaled.size * eps:
-        raise ValueError(
-            f"s must have a gap, got {scaled.size} equal value{'s' * (scaled.size > 1)}"
-        )
+        raise ValueError(f"s must have a gap, got {scaled.size} equal values")
     excess[scaled.size // 2 :] /= scaled.size
     return int(np.argmax(excess >= excess.max() * (1 - math.sqrt(eps)))) + 1
 
@@ -412,8 +388,6 @@ def _beyond(spectrum: FloatArray, total: float, eps: float) -> float:
     whole = check_real(total, "total", "at least 0", 0.0)
     part = float(np.square(spectrum).sum())
     if whole < part * (1 - 1e-6):  # float32 values have no more digits
-        raise ValueError(
-            f"total must be at least the sum of the squares of s = {part:g}, got {whole:g}"
-        )
+        raise ValueError(f"total must be at least the squares of s = {part:g}, got {whole:g}")
     rest = whole - part
     return math.sqrt(rest) if rest > 10 * spectrum.size * eps * whole else 0.0

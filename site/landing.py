@@ -73,12 +73,10 @@ SENTENCES = {
         "Put sliders that need no Python behind them on the pages of your own book, "
         "and fields that check an answer."
     ),
-    "book/gpu": (
-        "The least time that attention and Linformer can take on graphics cards, "
-        "and cells that time your own."
+    "book/measured": (
+        "Linformer and exact attention on graphics cards, yours too, "
+        "and this book's functions beside other packages."
     ),
-    "book/packages": "The same questions, asked of published packages: what each promises, "
-    "and what it does.",
     "book/corrections": (
         "Claims about low rank that are often repeated and do not hold, "
         "each beside a cell that shows it."
@@ -88,14 +86,8 @@ SENTENCES = {
     "book/guesses": "How well you guessed on the pages of this book, "
     "kept in your own browser and nowhere else.",
     "book/cheat-sheet": "What to call for what you want to do: the functions of the package, "
-    "a line each.",
-    "book/notation": "The letters of the book, with their shapes and meanings.",
-    "book/glossary": "The words of the book, each in a sentence or two, "
-    "and where it is explained in full.",
-    "book/api": (
-        "The package lowrank_tutor: small, tested helpers for rank, SVD, PCA, random projection, "
-        "bilinear scores, attention and Linformer."
-    ),
+    "a line each, and all that they take and return.",
+    "book/glossary": "The words and letters of the book, and where each word is explained in full.",
     "book/bibliography": "The works that the book cites, "
     "and the places outside the site that it links to.",
     "genindex": "Every function and every term of the book, in alphabetical order.",
@@ -129,17 +121,26 @@ def fill_landing_page(app, doctree, docname):
     ):  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
-        part = {"the figure": figure, "the chapters": chapters, "the files": files}.get(
-            place.astext().strip()
-        )
+        part = {
+            "the figure": figure,
+            "the ring": ring,
+            "the chapters": chapters,
+            "the files": files,
+        }.get(place.astext().strip())
         if docname == HOME and part:
             place.replace_self(nodes.raw("", part(app), format="html"))
 
 
 def figure(app):
+    from lowrank_tutor.figures import two_cuts
+
+    return two_cuts(demo=True).block.to_html(linked=True)
+
+
+def ring(app):
     from lowrank_tutor.figures import storyteller
 
-    return storyteller(k=6, demo=True).block.to_html(linked=True)
+    return storyteller(k=6, cuts=("sheets",), demo=True).block.to_html(linked=True)
 
 
 def files(app):
@@ -154,9 +155,9 @@ def chapters(app):
 
 
 def minutes(doctree):
-    """Say how long a chapter takes, without exercises and folds, at 130 words a minute.
+    """Say how long a page takes: open text at 130 words a minute, with time to move figures.
 
-    Figures take time, too.
+    A guess takes 2 minutes more, a theorem 5, and an exercise 4.
     """
     count = 0
     for paragraph in doctree.findall(nodes.paragraph):
@@ -166,7 +167,11 @@ def minutes(doctree):
             above = above.parent
         if not {"dropdown", "exercises", "exercise", "sources"} & set(inside):
             count += len(paragraph.astext().split())
-    return max(5, 5 * round(count / 130 / 5))
+    code = "".join(block.astext() for block in doctree.findall(nodes.literal_block))
+    boxes = [set(box["classes"]) for box in doctree.findall(nodes.Element) if "classes" in box]
+    theorems, exercises = (sum(kind in box for box in boxes) for kind in ("theorem", "exercise"))
+    whole = count / 130 + 2 * code.count("draw_first(") + 5 * theorems + 4 * exercises
+    return max(5, 5 * round(whole / 5))
 
 
 def chapter(app, docname):
@@ -189,6 +194,7 @@ def open_up(app, pagename, templatename, context, doctree):
         context["secondary_sidebar_items"] = []
         context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
         context["theme_article_header_end"] = [
+            "guesses-link.html",
             "landing-links.html",
             "theme-switcher.html",
             "search-button.html",

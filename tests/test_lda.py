@@ -1,7 +1,6 @@
 """LDA against scikit-learn, SciPy, sums over points, and numbers worked by hand."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -80,37 +79,3 @@ def test_labels_keep_their_type(labels, kind):
     assert found.classes.dtype.kind == kind
     np.testing.assert_array_equal(found.classify(CROSSES), labels)
     np.testing.assert_array_equal(found.classes, sorted(set(np.asarray(labels).tolist())))
-
-
-(LINE, OF_LINE), WORDS = groups((5, 6, 7), 1), "labels must be a vector of numbers or strings"
-DIRECTIONS = "k must be at most the number of directions in which classes spread"
-
-
-@pytest.mark.parametrize(
-    ("x", "labels", "k", "message"),
-    [
-        (
-            CROSSES,
-            np.zeros((8, 1), int),
-            1,
-            "labels must be one for each of the 8 points, got shape (8, 1)",
-        ),
-        (CROSSES, [0.0] * 7 + [np.nan], 1, "labels must be finite, got nan"),
-        (CROSSES, ["a"] * 7 + [None], 1, WORDS + ", got dtype object"),
-        (CROSSES, np.array([1, "1"] * 4, dtype=object), 1, WORDS + ", got dtype object"),
-        (CROSSES, np.array([2**63 + 1, -1] * 4, dtype=object), 1, WORDS + ", got dtype object"),
-        (CROSSES, [[1], [2, 3]], 1, WORDS + ", got [[1], [2, 3]]"),
-        (*groups((5, 6, 7), 4), 3, "k must be between 1 and the number of classes - 1 = 2, got 3"),
-        (np.column_stack([LINE, LINE]), OF_LINE, 2, DIRECTIONS + " = 1, got 2"),
-        (CROSSES, np.arange(8), 1, DIRECTIONS + " = 0, got 1"),  # a point a class
-    ],
-)
-def test_bad_input_is_refused(x, labels, k, message):
-    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
-        lda(x, labels, k)
-
-
-def test_width_of_new_points():
-    for method in (lda(CROSSES, SIDES, 1).project, lda(CROSSES, SIDES, 1).classify):
-        with pytest.raises(ValueError, match=r"^x must have 2 columns, got shape \(3, 1\)$"):
-            method(np.ones((3, 1)))

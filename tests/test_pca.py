@@ -1,7 +1,6 @@
 """Principal components, against scikit-learn and against the covariance matrix."""
 
 import itertools
-import re
 import tracemalloc
 
 import numpy as np
@@ -195,74 +194,3 @@ def test_names_in_other_fits(fit):
         FITS[fit](swapped)
     swapped.columns = range(3)  # the numbers that a table without names has
     FITS[fit](swapped)
-
-
-FITTED = PCA(2).fit(cloud(20, 4))
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: PCA(1.0), ValueError, "n_components must be above 0 and below 1, got 1.0"),
-        (lambda: PCA(0.0), ValueError, "n_components must be above 0 and below 1, got 0.0"),
-        (lambda: PCA("mle"), TypeError, "n_components must be an integer, got 'mle'"),
-        (
-            lambda: PCA(whiten=True).fit(cloud(4, 6)),
-            ValueError,
-            "n_components must be at most 3, the axes with spread",
-        ),
-        (
-            lambda: PCA().set_output,
-            AttributeError,
-            "PCA has no set_output: DataFrame(z, x.index, pca.get_feature_names_",
-        ),
-        (
-            lambda: PCA().partial_fit,
-            AttributeError,
-            "PCA has no partial_fit: scikit-learn's IncrementalPCA takes",
-        ),
-        (
-            lambda: PCA().set_params(copy=True),
-            ValueError,
-            "params must be n_components or whiten, got copy",
-        ),
-        (
-            lambda: PCA().get_feature_names_out(),
-            ValueError,
-            "PCA(n_components=None) must be fitted first: call fit(x)",
-        ),
-        (
-            lambda: PCA(1).fit([[1]]),
-            ValueError,
-            "x must be two points or more (variance divides by n - 1), got 1",
-        ),
-        (
-            lambda: PCA(4).fit(np.ones((9, 3))),
-            ValueError,
-            "n_components must be between 1 and min(n, d) = 3, got 4",
-        ),
-        (
-            lambda: PCA(2).transform([[1.0]]),
-            ValueError,
-            "PCA(n_components=2) must be fitted first: call fit(x)",
-        ),
-        (
-            lambda: PCA(2).inverse_transform([[1.0]]),
-            ValueError,
-            "PCA(n_components=2) must be fitted first",
-        ),
-        (
-            lambda: FITTED.transform(np.ones((3, 2))),
-            ValueError,
-            "x must have 4 columns, got shape (3, 2)",
-        ),
-        (
-            lambda: FITTED.inverse_transform(np.ones((3, 4))),
-            ValueError,
-            "z must have 2 columns, got shape (3, 4)",
-        ),
-    ],
-)
-def test_refusals(call, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
-        call()

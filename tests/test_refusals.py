@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from torch import nn
 
-import lowrank_tutor
-from lowrank_tutor import caches, storyteller
+import lowrank_tutor as lr
+from lowrank_tutor import adapters, storyteller
 from lowrank_tutor.linformer import LinformerSelfAttention
 
 # The real model needs a package of its own: tests/test_smollm.py.
@@ -111,214 +112,218 @@ def word(value: str) -> Argument:
     return Argument(value, {"another": "another", "a number": 3})
 
 
+def flag(value: bool) -> Argument:
+    return Argument(value, {"a number": 1, "words": "yes", "None": None})
+
+
 def some(value: Any, **wrong: Any) -> Argument:
-    return Argument(value, wrong)
+    return Argument(value, {"words": "words", "None": None, **wrong})
 
 
-FLAG = some(False, number=1, words="yes", none=None)
+KINDS = {bool: flag, int: whole, float: real, str: word, np.ndarray: array, torch.Tensor: tensor}
+
+
+def argument(value: Any) -> Argument:
+    """Say what is wrong for an argument by the type of its right value, if its row does not."""
+    return value if isinstance(value, Argument) else KINDS[type(value)](value)
+
+
 # Arguments that mean the same in every function, and are None by default.
 EVERYWHERE = {
-    "rng": some(0, negative=-1, fraction=1.5, flag=True, words="3"),
+    "rng": Argument(0, {"negative": -1, "a fraction": 1.5, "a bool": True, "words": "3"}),
     "generator": some(None, seed=3, words="3"),
-    "device": some("cpu", unknown="nowhere", number=3),
+    "device": Argument("cpu", {"unknown": "nowhere", "a number": 3}),
     "dtype": some(torch.float32, integers=torch.int64, words="float"),
     "token_mask": some(
         torch.ones(1, 4, dtype=torch.bool),
         numbers=torch.ones(1, 4),
         axes=torch.ones(4, dtype=torch.bool),
-        words="words",
     ),
-    "feedforward": whole(8),
-    "rule": word("sum"),
-    "process_group": some(None, words="words", number=3),
+    "feedforward": 8,
+    "rule": "sum",
+    "process_group": some(None, number=3),
 }
 SCORE = {"s": array(A[0], stacks=True), "h": array(A[1], stacks=True)}
-MOMENTS = {"s_moment": array(np.eye(2)), "h_moment": array(np.eye(3))}
-FACTORS = {"u": array(np.ones((1, 3))), "v": array(np.ones((1, 3)))}
-BOUND = {"k": whole(24, high=2**53), "eps": real(0.5)}
-ATTENTION = {"q": tensor(Q, leads=True), "k": tensor(K), "v": tensor(V)}
-SIZES = {"dim": whole(8), "heads": whole(2), "max_len": whole(4), "k": whole(2, high=4)}
-CARD = {"d": whole(64), "heads": whole(8), "gpu": word("T4"), "batch": whole(1)}
-CACHE = {"layers": whole(2), "rotary": whole(0, 0), "index": whole(0, 0)}
-LINEAR = some(nn.Linear(8, 4), other=nn.ReLU(), words="words", none=None)
+MOMENTS = {"s_moment": np.eye(2), "h_moment": np.eye(3)}
+FACTORS = {"u": np.ones((1, 3)), "v": np.ones((1, 3))}
+BOUND = {"k": whole(24, high=2**53), "eps": 0.5}
+ATTENTION = {"q": tensor(Q, leads=True), "k": K, "v": V}
+SIZES = {"dim": 8, "heads": 2, "max_len": 4, "k": whole(2, high=4)}
+CARD = {"d": 64, "heads": 8, "gpu": "T4", "batch": 1}
+CACHE = {"layers": 2, "rotary": whole(0, 0), "index": whole(0, 0)}
+LINEAR = some(nn.Linear(8, 4), other=nn.ReLU())
 MODEL = nn.Sequential(nn.Linear(8, 4))
 
 
 def adapted(r: int = 2) -> nn.Module:
-    return nn.Sequential(caches.LoraLinear(nn.Linear(8, 4), r))
+    return nn.Sequential(adapters.LoraLinear(nn.Linear(8, 4), r))
 
 
 NAMES = some("0", unknown="1", number=3, numbers=[3])
 MHA = some(
     nn.MultiheadAttention(8, 2, batch_first=True),
     late=nn.MultiheadAttention(8, 2),
-    words="words",
-    none=None,
 )
-ENCODER = some(
-    nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.ReLU(), words="words", none=None
-)
+ENCODER = some(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), other=nn.ReLU())
 KIND = LinformerSelfAttention
-LAYER = {**SIZES, "sharing": word("headwise"), "dropout": real(0.0)}
-PROJECTION = {**SIZES, "projection": tensor(E)}
+LAYER = {**SIZES, "sharing": "headwise", "dropout": 0.0}
+PROJECTION = {**SIZES, "projection": E}
 
-SAID = some("Ada wears red", unknown="Ada wears plum", number=3, none=None)
+SAID = some("Ada wears red", unknown="Ada wears plum", number=3)
 IDS = some(
     [[1, 2]],
     axes=[1, 2],
-    words="words",
     fractions=[[1.5]],
-    large=[[99]],
+    large=torch.tensor([[99]]),
     negative=[[-1]],
     empty=[[]],
-    none=None,
 )
-WEIGHTS = some(storyteller.trained_weights(), words="words", empty={}, number=3)
+WEIGHTS = storyteller.trained_weights()
+PART = {name: weight for name, weight in WEIGHTS.items() if name != "layers.1.down.weight"}
+WEIGHTS = some(WEIGHTS, part=PART, number=3)
 ATTEND = some(
     storyteller.exact,
-    words="words",
     number=3,
     three=[storyteller.exact] * 3,
     narrow=lambda q, k, v: v[..., :3],
 )
-DIRECTIONS = array(np.ones((3, 16)))
+DIRECTIONS = np.ones((3, 16))
 
-ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
-    "break_even_rank": {"m": whole(3), "n": whole(4)},
+ROWS: dict[str, Any] = {
+    "break_even_rank": {"m": 3, "n": 4},
     "effective_rank": {"s": array(SPECTRUM, stacks=True)},
-    "numerical_rank": {"a": array(A, stacks=True), "rtol": real(0.1)},
-    "rank_factorization": {"a": array(A), "rtol": real(0.1)},
+    "numerical_rank": {"a": array(A, stacks=True), "rtol": 0.1},
+    "rank_factorization": {"a": A, "rtol": 0.1},
     "stable_rank": {"a": array(A, stacks=True)},
-    "storage": {"m": whole(3), "n": whole(4), "k": whole(1, high=3)},
+    "storage": {"m": 3, "n": 4, "k": whole(1, high=3)},
     "best_rank_k": {"a": array(A, stacks=True), "k": whole(1, high=2)},
     "choose_rank": [
-        {"s": array(SPECTRUM), "energy": real(0.9), "total": real(14.0)},
-        {"s": array(SPECTRUM), "error": real(0.3)},
-        {"s": array(SPECTRUM), "gap": FLAG._replace(value=True)},
-        {"s": array(SPECTRUM), "threshold": real(1.5)},
+        {"s": SPECTRUM, "energy": 0.9, "total": 14.0},
+        {"s": SPECTRUM, "error": 0.3},
+        {"s": SPECTRUM, "gap": True},
+        {"s": SPECTRUM, "threshold": 1.5},
     ],
     "fix_signs": {"vectors": array(A, stacks=True)},
     "hard_threshold": {
-        "s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5),
+        "s": SPECTRUM, "m": 3, "n": whole(3, high=2**53), "noise": 0.5,
     },
     "noise_edge": {
-        "s": array(SPECTRUM), "m": whole(3), "n": whole(3, high=2**53), "noise": real(0.5),
+        "s": SPECTRUM, "m": 3, "n": whole(3, high=2**53), "noise": 0.5,
     },
     "randomized_svd": {
-        "a": array(A), "k": whole(1, high=2), "oversample": whole(1, 0),
+        "a": A, "k": whole(1, high=2), "oversample": whole(1, 0),
         "power_iterations": whole(1, 0),
     },
-    "relative_error": {"approx": array(A), "exact": array(A, stacks=True), "norm": word("fro")},
-    "tail_error": {"s": array(SPECTRUM), "k": whole(1, 0, 3), "norm": word("spectral")},
+    "relative_error": {"approx": A, "exact": array(A, stacks=True), "norm": "fro"},
+    "tail_error": {"s": SPECTRUM, "k": whole(1, 0, 3), "norm": "spectral"},
     "truncated_svd": {"a": array(A, stacks=True), "k": whole(1, high=2)},
     "PCA": {"n_components": some(1, zero=0, negative=-1, above=1.5, flag=True, words="3",
                                  nan=math.nan)},
-    "PCA.get_feature_names_out": {"input_features": some(None)},
-    "PCA.fit": {"x": array(POINTS)},
-    "PCA.fit_transform": {"x": array(POINTS)},
-    "PCA.transform": {"x": array(POINTS)},
-    "PCA.inverse_transform": {"z": array(POINTS[:, :1])},
+    "PCA.get_feature_names_out": {"input_features": Argument(None, {})},
+    "PCA.fit": {"x": POINTS},
+    "PCA.fit_transform": {"x": POINTS},
+    "PCA.transform": {"x": POINTS},
+    "PCA.inverse_transform": {"z": POINTS[:, :1]},
     "lda": {
-        "x": array(POINTS),
-        "labels": some(list("aaabbb"), one=["a"] * 6, short=["a", "b"], none=None),
+        "x": POINTS,
+        "labels": some(list("aaabbb"), one=["a"] * 6, short=["a", "b"]),
         "k": whole(1, high=1),
     },
-    "Discriminants.project": {"x": array(POINTS)},
-    "Discriminants.classify": {"x": array(POINTS)},
-    "Discriminants.transform": {"x": array(POINTS)},
-    "Discriminants.predict": {"x": array(POINTS)},
+    "Discriminants.project": {"x": POINTS},
+    "Discriminants.classify": {"x": POINTS},
+    "Discriminants.transform": {"x": POINTS},
+    "Discriminants.predict": {"x": POINTS},
     "nmf": {
-        "x": array(A), "k": whole(1, high=2), "starts": whole(1), "tolerance": real(1e-4),
-        "max_sweeps": whole(9),
+        "x": A, "k": whole(1, high=2), "starts": 1, "tolerance": 1e-4,
+        "max_sweeps": 9,
     },
-    "NMFResult.transform": {"x": array(A)},
+    "NMFResult.transform": {"x": A},
     "factorize_ratings": {
         "ratings": array(A, nan=False),
-        "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
-        "k": whole(1, high=2), "regularization": real(1.0), "tolerance": real(0.1),
-        "max_sweeps": whole(2),
+        "observed": some(np.ones((2, 3), bool), numbers=A, axes=[True]),
+        "k": whole(1, high=2), "regularization": 1.0, "tolerance": 0.1,
+        "max_sweeps": 2,
     },
     "RatingFactors.transform": {
         "ratings": array(A, nan=False),
-        "observed": some(np.ones((2, 3), bool), words="words", numbers=A, axes=[True]),
+        "observed": some(np.ones((2, 3), bool), numbers=A, axes=[True]),
     },
-    "Autoencoder": {"d": whole(8), "k": whole(2, high=8), "hidden": whole(3, 2)},
-    "Autoencoder.encode": {"x": tensor(torch.ones(3, 8))},
-    "Autoencoder.decode": {"z": tensor(torch.ones(3, 2))},
-    "Autoencoder.forward": {"x": tensor(torch.ones(3, 8))},
+    "Autoencoder": {"d": 8, "k": whole(2, high=8), "hidden": whole(3, 2)},
+    "Autoencoder.encode": {"x": torch.ones(3, 8)},
+    "Autoencoder.decode": {"z": torch.ones(3, 2)},
+    "Autoencoder.forward": {"x": torch.ones(3, 8)},
     "Autoencoder.fit": {"x": tensor(torch.randn(3, 8), finite=True), "steps": whole(1, 0)},
-    "distortion": {"x": array(POINTS), "projection": array(np.ones((1, 2)))},
-    "gaussian_projection": {"k": whole(2), "d": whole(3)},
+    "distortion": {"x": POINTS, "projection": np.ones((1, 2))},
+    "gaussian_projection": {"k": 2, "d": 3},
     "inner_product_failure_bound": BOUND,
-    "inner_product_std": {"rho": real(0.5), "k": whole(2)},
+    "inner_product_std": {"rho": 0.5, "k": 2},
     "min_dim": {
-        "n_points": whole(9, 2), "eps": real(0.5), "delta": real(0.1), "bound": word("chernoff"),
+        "n_points": whole(9, 2), "eps": 0.5, "delta": 0.1, "bound": "chernoff",
     },
     "norm_failure_bound": BOUND,
     "norm_failure_chernoff": BOUND,
     "norm_failure_probability": BOUND,
-    "projected_product_error": {"p": array(A), "v": array(A.T), "k": whole(2)},
-    "sign_inner_product_std": {"rho": real(0.5), "k": whole(2)},
+    "projected_product_error": {"p": A, "v": A.T, "k": 2},
+    "sign_inner_product_std": {"rho": 0.5, "k": 2},
     "sign_inner_products": {
-        "x": array(POINTS), "y": array(POINTS), "projection": array(np.ones((1, 2))),
+        "x": POINTS, "y": POINTS, "projection": np.ones((1, 2)),
     },
     "attention_bytes": {
-        "n": whole(16), "d": whole(2), "heads": whole(2), "k": whole(4, high=16), "batch": whole(1),
+        "n": 16, "d": 2, "heads": 2, "k": whole(4, high=16), "batch": 1,
     },
     "fused_backends": ATTENTION,
-    "gpu_crossover": {"k": whole(256), **CARD},
-    "gpu_floor": {"n": whole(16), "k": whole(4, high=16), **CARD},
-    "gpu_named": {"name": some("T4", number=3, none=None), "memory": real(16e9)},
+    "gpu_crossover": {"k": 256, **CARD},
+    "gpu_floor": {"n": 16, "k": whole(4, high=16), **CARD},
+    "gpu_named": {"name": Argument("T4", {"a number": 3, "None": None}), "memory": 16e9},
     "half_type": {"device": EVERYWHERE["device"]},
     "trials": {
-        "lengths": some([64], number=3, fractions=[1.5], zero=[0], none=None), "d": whole(64),
-        "heads": whole(8),
-        "k": whole(4, high=64), "free": real(1e9),
+        "lengths": some([64], number=3, fractions=[1.5], zero=[0]), "d": 64,
+        "heads": 8,
+        "k": whole(4, high=64), "free": 1e9,
     },
-    "attention": {"x": array(np.array([[1.0, 0], [0, 1]]))},
-    "score": {**SCORE, "w": array(np.ones((3, 3)))},
+    "attention": {"x": np.array([[1.0, 0], [0, 1]])},
+    "score": {**SCORE, "w": np.ones((3, 3))},
     "reduced_rank_score": {**SCORE, **FACTORS},
-    "factorize": {"w": array(A), "k": whole(1, high=2), **MOMENTS},
-    "score_error": {"w": array(A), "u": array(np.ones((1, 2))), "v": FACTORS["v"], **MOMENTS},
-    "fit_factors": {"target": array(A), "k": whole(1, high=2), "steps": whole(2, 0)},
-    "ReducedRankAttention": {"query_dim": whole(8), "key_dim": whole(8), "k": whole(2, high=8)},
-    "ReducedRankAttention.scores": {"query": tensor(X), "keys": tensor(X)},
-    "ReducedRankAttention.forward": {"query": tensor(X), "keys": tensor(X), "values": tensor(X)},
+    "factorize": {"w": A, "k": whole(1, high=2), **MOMENTS},
+    "score_error": {"w": A, "u": np.ones((1, 2)), "v": FACTORS["v"], **MOMENTS},
+    "fit_factors": {"target": A, "k": whole(1, high=2), "steps": whole(2, 0)},
+    "ReducedRankAttention": {"query_dim": 8, "key_dim": 8, "k": whole(2, high=8)},
+    "ReducedRankAttention.scores": {"query": X, "keys": X},
+    "ReducedRankAttention.forward": {"query": X, "keys": X, "values": X},
     "compress": [
         {"linear": LINEAR, "k": whole(2, high=4), "moment": tensor(GAMMA, finite=True)},
-        {"linear": LINEAR, "energy": real(0.3)},
+        {"linear": LINEAR, "energy": 0.3},
     ],
-    "inject_lora": {"model": some(MODEL, words="words"), "names": NAMES, "r": whole(2, high=4)},
-    "input_moments": {"model": some(MODEL, words="words"), "names": NAMES},
+    "inject_lora": {"model": some(MODEL), "names": NAMES, "r": whole(2, high=4)},
+    "input_moments": {"model": some(MODEL), "names": NAMES},
     "kv_cache_numbers": [
-        {**CACHE, "heads": whole(2), "width": whole(4)},
-        {**CACHE, "groups": whole(2), "width": whole(4)},
-        {**CACHE, "latent": whole(8)},
+        {**CACHE, "heads": 2, "width": 4},
+        {**CACHE, "groups": 2, "width": 4},
+        {**CACHE, "latent": 8},
     ],
     "read_config": {
         "config": some(
-            {"model_type": "by hand", "layers": 1, "groups": 2, "width": 4},
-            words="words", number=3, none=None, empty={},
+            {"model_type": "by hand", "layers": 1, "groups": 2, "width": 4}, number=3, empty={},
         ),
     },
     "serve": {
-        "model": some("Llama-3-70B", unknown="Llama", number=3, none=None), "gpu": word("H100"),
-        "cards": whole(8),
-        "split": word("data"), "n": whole(64), "weight_bits": real(16), "cache_bits": whole(16),
-        "share": real(0.9),
-        "other": real(2.0), "billions": real(70.0),
+        "model": some("Llama-3-70B", unknown="Llama", number=3), "gpu": "H100",
+        "cards": 8,
+        "split": "data", "n": 64, "weight_bits": 16, "cache_bits": 16,
+        "share": 0.9,
+        "other": 2.0, "billions": 70.0,
     },
     "latent_attention": [
         {
-            "x": tensor(X), "w_dkv": tensor(torch.ones(8, 3)), "w_uk": tensor(torch.ones(2, 3, 4)),
-            "w_uv": tensor(torch.ones(2, 3, 4)), "w_q": tensor(torch.ones(2, 8, 4)),
-            "q_rope": tensor(torch.ones(1, 2, 4, 2)), "k_rope": tensor(torch.ones(1, 4, 2)),
-            "causal": FLAG._replace(value=True), "state": some(None, number=3, words="words"),
+            "x": X, "w_dkv": torch.ones(8, 3), "w_uk": torch.ones(2, 3, 4),
+            "w_uv": torch.ones(2, 3, 4), "w_q": torch.ones(2, 8, 4),
+            "q_rope": torch.ones(1, 2, 4, 2), "k_rope": torch.ones(1, 4, 2),
+            "causal": True, "state": some(None, number=3),
         },
     ],
     "latent_cost": {
-        "n": whole(9), "heads": whole(2), "d_h": whole(4), "d_c": whole(3), "d_rope": whole(0, 0),
-        "absorb": FLAG,
+        "n": 9, "heads": 2, "d_h": 4, "d_c": 3, "d_rope": whole(0, 0),
+        "absorb": False,
     },
     "latent_from_heads": {
         "w_k": tensor(torch.ones(2, 8, 4), finite=True),
@@ -328,118 +333,115 @@ ROWS: dict[str, dict[str, Argument] | list[dict[str, Argument]]] = {
         "output": tensor(torch.ones(2, 4, 8), finite=True),
     },
     "LoraLinear": {
-        "linear": LINEAR, "r": whole(2, high=4), "alpha": real(1.0), "scaling": word("alpha/r"),
-        "init": word("zero"),
-        "dropout": real(0.0),
+        "linear": LINEAR, "r": whole(2, high=4), "alpha": 1.0, "scaling": "alpha/r",
+        "init": "zero",
+        "dropout": 0.0,
     },
-    "LoraLinear.forward": {"x": some(X, axes=torch.tensor(1.0), width=X[..., :3], words="words",
-                                     none=None)},
-    "merge_lora": {"model": some(adapted(), plain=MODEL, words="words")},
+    "LoraLinear.forward": {"x": some(X, axes=torch.tensor(1.0), width=X[..., :3])},
+    "merge_lora": {"model": some(adapted(), plain=MODEL)},
     "load_lora": {
-        "model": some(adapted(), plain=MODEL, words="words"),
-        "state": some(caches.lora_state(adapted()), words="words", empty={},
-                      rank=caches.lora_state(adapted(3))),
+        "model": some(adapted(), plain=MODEL),
+        "state": some(adapters.lora_state(adapted()), empty={},
+                      rank=adapters.lora_state(adapted(3))),
     },
-    "lora_state": {"model": some(adapted(), plain=MODEL, words="words")},
-    "without_lora": {"model": some(adapted(), plain=MODEL, words="words")},
+    "lora_state": {"model": some(adapted(), plain=MODEL)},
+    "without_lora": {"model": some(adapted(), plain=MODEL)},
     "newton_schulz": {
-        "x": some(GAMMA, axes=GAMMA[0], words="words", none=None, integers=GAMMA.long()),
+        "x": some(GAMMA, axes=GAMMA[0], integers=GAMMA.long()),
         "steps": whole(2, 0),
     },
-    "power_step": {"m": tensor(torch.ones(3, 2)), "q": tensor(torch.ones(2, 1))},
+    "power_step": {"m": torch.ones(3, 2), "q": torch.ones(2, 1)},
     "rank_report": [
-        {"model": some(MODEL, words="words", none=None, empty={}, tensor=GAMMA)},
-        {"model": some(MODEL), "names": NAMES, "rank": whole(1),
-         "progress": some(list, words="words", number=3)},
+        {"model": some(MODEL, empty={}, tensor=GAMMA)},
+        {"model": some(MODEL), "names": NAMES, "rank": 1,
+         "progress": some(list, number=3)},
     ],
-    "attention_weights": {"q": tensor(Q, leads=True), "k": tensor(K)},
+    "attention_weights": {"q": tensor(Q, leads=True), "k": K},
     "linear_attention": {
-        **ATTENTION, "causal": FLAG._replace(value=True),
-        "state": some(None, number=3, words="words"),
+        **ATTENTION, "causal": True,
+        "state": some(None, number=3),
     },
-    "orthogonal_features": {"n_features": whole(4), "d": whole(4)},
+    "orthogonal_features": {"n_features": 4, "d": 4},
     "performer_attention": [
-        {**ATTENTION, "n_features": whole(4)},
-        {**ATTENTION, "features": tensor(torch.ones(3, 4))},
+        {**ATTENTION, "n_features": 4},
+        {**ATTENTION, "features": torch.ones(3, 4)},
     ],
     "softmax_attention": ATTENTION,
-    "softmax_cost": {"n": whole(16), "dim": whole(8), "heads": whole(2)},
-    "block_ranks": {"m": tensor(KEYS, finite=True), "rtol": real(0.1)},
+    "softmax_cost": {"n": 16, "dim": 8, "heads": 2},
+    "block_ranks": {"m": tensor(KEYS, finite=True), "rtol": 0.1},
     "causal_decay": {"a": tensor(RATES, leads=True)},
     "delta_attention": {
-        **ATTENTION, "beta": tensor(torch.full((1, 2, 4), 1e-3)),
-        "log_decay": tensor(torch.zeros(1, 2, 4)),
-        "chunk": whole(2),
-        "state": some(torch.zeros(1, 2, 4, 4), axes=torch.zeros(4, 4), words="words"),
+        **ATTENTION, "beta": torch.full((1, 2, 4), 1e-3),
+        "log_decay": torch.zeros(1, 2, 4),
+        "chunk": 2,
+        "state": some(torch.zeros(1, 2, 4, 4), axes=torch.zeros(4, 4)),
     },
     "linear_state": {
-        "k": tensor(KEYS, leads=True), "v": tensor(VALUES), "decay": real(0.5), "delta": real(0.5),
+        "k": tensor(KEYS, leads=True), "v": VALUES, "decay": 0.5, "delta": 0.5,
     },
     "recall_error": {
-        "state": tensor(torch.ones(4, 3)), "k": tensor(KEYS, leads=True), "v": tensor(VALUES),
+        "state": torch.ones(4, 3), "k": tensor(KEYS, leads=True), "v": VALUES,
     },
     "window_attention": {
-        **ATTENTION, "window": whole(2), "m": whole(2),
-        "state": some(None, number=3, words="words"),
+        **ATTENTION, "window": 2, "m": 2,
+        "state": some(None, number=3),
     },
-    "wy": {"k": tensor(KEYS, leads=True), "beta": tensor(RATES)},
-    "stories": {"n": whole(2), "facts": some(3, one=1, nine=9, fraction=2.5, words="3")},
+    "wy": {"k": tensor(KEYS, leads=True), "beta": RATES},
+    "stories": {"n": 2, "facts": some(3, one=1, nine=9, fraction=2.5, words="3")},
     "encode": {"words": SAID},
     "answer": {"words": SAID},
     "grade": {
-        "model": some(storyteller.forward, words="words", none=None),
-        "told": some(storyteller.stories(1, rng=0), words="words", none=None, numbers=[1]),
+        "model": some(storyteller.forward),
+        "told": some(storyteller.stories(1, rng=0), numbers=[1]),
         "attend": ATTEND,
     },
     "forward": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
     "tables": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},
     "next_words": {"words": SAID, "attend": ATTEND, "weights": WEIGHTS},
-    **{cut: {"count": whole(2)} for cut in ("sheets", "window", "means", "top", "unusual")},
+    **{cut: {"count": 2} for cut in ("sheets", "window", "means", "top", "unusual")},
     "bits": {"count": whole(3, high=16)},
     **{cut: {"directions": DIRECTIONS} for cut in ("features", "projected", "signs")},
-    "index": {"count": whole(2), "directions": DIRECTIONS},
+    "index": {"count": 2, "directions": DIRECTIONS},
     "cut_scores": {"weights": WEIGHTS, "rank": whole(2, high=16)},
     "cut_latents": {
         "weights": WEIGHTS, "rank": whole(2, high=64),
-        "moments": some(None, words="x", one={"layers.0": np.eye(64)}),
+        "moments": some(None, one={"layers.0": np.eye(64)}),
     },
     "load": {"weights": WEIGHTS},
-    "train": {"steps": whole(1), "attend": some(None, words="words", number=3),
-              "report": some(None, words="words")},
-    "Storyteller.forward": {"ids": IDS, "attend": some(None, words="words", number=3)},
+    "train": {"steps": 1, "attend": some(None, number=3),
+              "report": some(None)},
+    "Storyteller.forward": {"ids": IDS, "attend": some(None, number=3)},
     "Storyteller.tables": {"ids": IDS},
     "Storyteller.encode": {"words": SAID},
-    "linformer_attention": {**ATTENTION, "e": tensor(E), "f": tensor(E)},
-    "linformer_cost": {"n": whole(4, high=4), **SIZES, "sharing": word("headwise")},
-    "pooling_projection": {"k": whole(2, high=4), "max_len": whole(4)},
+    "linformer_attention": {**ATTENTION, "e": E, "f": E},
+    "linformer_cost": {"n": whole(4, high=4), **SIZES, "sharing": "headwise"},
+    "pooling_projection": {"k": whole(2, high=4), "max_len": 4},
     "LinformerSelfAttention": [PROJECTION, LAYER],
-    "LinformerSelfAttention.forward": {"x": tensor(X)},
+    "LinformerSelfAttention.forward": {"x": X},
     "LinformerCrossAttention": [PROJECTION, LAYER],
-    "LinformerCrossAttention.forward": {"x": tensor(X), "memory": tensor(X)},
+    "LinformerCrossAttention.forward": {"x": X, "memory": X},
     "LinformerEncoderLayer": {
-        **SIZES, "feedforward": whole(8), "dropout": real(0.0), "activation": word("gelu"),
+        **SIZES, "feedforward": 8, "dropout": 0.0, "activation": "gelu",
     },
-    "from_layer": {"layer": ENCODER, "max_len": whole(4), "k": whole(2, high=4)},
+    "from_layer": {"layer": ENCODER, "max_len": 4, "k": whole(2, high=4)},
     "from_mha": {
-        "mha": MHA, "max_len": whole(4), "k": whole(2, high=4),
-        "kind": some(KIND, other=nn.Linear, words="words"),
+        "mha": MHA, "max_len": 4, "k": whole(2, high=4),
+        "kind": some(KIND, other=nn.Linear),
     },
     "resized": {
-        "model": some(KIND(8, 2, 4, 2), other=nn.ReLU(), none=None), "max_len": whole(8, 4),
+        "model": some(KIND(8, 2, 4, 2), other=nn.ReLU()), "max_len": whole(8, 4),
     },
     "LinformerEncoderLayer.forward": {
-        "src": tensor(X), "src_mask": some(None, weights=torch.zeros(4, 4)),
+        "src": X, "src_mask": some(None, weights=torch.zeros(4, 4)),
         "src_key_padding_mask": some(torch.zeros(1, 4), axes=torch.zeros(4),
-                                     number=torch.ones(1, 4), words="words"),
+                                     number=torch.ones(1, 4)),
     },
 }  # fmt: skip
 
 
 def public_modules() -> list[ModuleType]:
     names = [
-        part.name
-        for part in pkgutil.iter_modules(lowrank_tutor.__path__)
-        if not part.name.startswith("_")
+        part.name for part in pkgutil.iter_modules(lr.__path__) if not part.name.startswith("_")
     ]
     rooms = sorted(set(names) - OTHER_ROOMS)
     return [importlib.import_module(f"lowrank_tutor.{name}") for name in rooms]
@@ -500,8 +502,8 @@ def call_by_name(key: str, arguments: dict[str, Any]) -> Any:
 
 
 def rows_of(key: str) -> list[dict[str, Argument]]:
-    row = ROWS[key]
-    return row if isinstance(row, list) else [row]
+    rows = ROWS[key] if isinstance(ROWS[key], list) else [ROWS[key]]
+    return [{name: argument(value) for name, value in row.items()} for row in rows]
 
 
 def valid(row: dict[str, Argument]) -> dict[str, Any]:
@@ -523,9 +525,9 @@ def arguments_of(key: str, row: dict[str, Argument]) -> dict[str, Argument]:
     more = dict(row)
     for name, parameter in parameters_of(CALLS[key]).items():
         if name not in row and isinstance(parameter.default, bool):
-            more[name] = FLAG
+            more[name] = flag(False)
         elif name not in row and name in EVERYWHERE:
-            more[name] = EVERYWHERE[name]
+            more[name] = argument(EVERYWHERE[name])
     return more
 
 
@@ -558,3 +560,114 @@ CASES = {
 def test_bad_arguments_are_refused(key, arguments, name):
     with pytest.raises((ValueError, TypeError), match=rf"^{name}\b.* must "):
         call_by_name(key, copy.deepcopy(arguments))
+
+
+def stored(values, *places):
+    return scipy.sparse.csr_array((np.array(values), *places), shape=(3, 3))
+
+
+def fitted(x, **options):
+    return lr.PCA(**options).fit(x)
+
+
+def spoiled(value):
+    model = lr.Autoencoder(3, 1)
+    nn.init.constant_(model.decoder.weight, value)
+    return model
+
+
+HIDDEN = np.ma.masked_all((2, 3), bool)
+CLASSES, EVERY = [0, 0, 0, 1, 1, 1], np.ones((2, 3), bool)
+TWICE = stored([5.0, 4, 3, 0], [1, 1, 0, 2], [0, 2, 3, 4])
+NOT_A_NUMBER = scipy.sparse.csr_array([[1.0, 0.0], [0.0, math.nan]])
+# What is wrong at a border, or only with the other arguments.
+TOGETHER = [
+    ("rtol", lambda: lr.numerical_rank(A, rtol=1.0)),
+    ("rtol", lambda: lr.rank_factorization(A, rtol=-1e-300)),
+    ("n", lambda: lr.break_even_rank(2**999, 2**1000)),
+    ("s", lambda: lr.effective_rank(np.eye(2))),
+    ("one of energy", lambda: lr.choose_rank(SPECTRUM)),
+    ("one of energy", lambda: lr.choose_rank(SPECTRUM, gap=True, error=0)),
+    ("total", lambda: lr.choose_rank(SPECTRUM, gap=True, total=20)),
+    ("total", lambda: lr.choose_rank(SPECTRUM, energy=0.5, total=13)),
+    ("s", lambda: lr.choose_rank(SPECTRUM, error=0.5, total=50)),
+    ("energy", lambda: lr.choose_rank(SPECTRUM, energy=0)),
+    ("energy", lambda: lr.choose_rank(SPECTRUM, energy=1)),
+    ("error", lambda: lr.choose_rank(SPECTRUM, error=1)),
+    ("threshold", lambda: lr.choose_rank(SPECTRUM, threshold=-1)),
+    ("s", lambda: lr.choose_rank(SPECTRUM, threshold=(4, 4))),
+    ("s", lambda: lr.choose_rank([1, math.nextafter(1, 0)], gap=True)),
+    ("s", lambda: lr.choose_rank([2], gap=True)),
+    ("m", lambda: lr.hard_threshold([1], 2**53 + 1, 1)),
+    ("s", lambda: lr.hard_threshold(SPECTRUM, 2, 4)),
+    ("noise", lambda: lr.hard_threshold(SPECTRUM, 3, 3, 1e75)),
+    ("approx", lambda: lr.relative_error(A[:1], A)),
+    ("exact", lambda: lr.relative_error(np.ones((2, 1, 1)), [[[1]], [[0]]])),
+    ("a", lambda: lr.best_rank_k([[[1]], [[1e-80]]], 1)),
+    ("a", lambda: lr.truncated_svd(NOT_A_NUMBER, 1)),
+    ("a", lambda: lr.randomized_svd(NOT_A_NUMBER, 1)),
+    ("a", lambda: lr.randomized_svd(NOT_A_NUMBER * 1j, 1)),
+    ("n_components", lambda: lr.PCA(1.0)),
+    ("n_components", lambda: lr.PCA(0.0)),
+    ("n_components", lambda: fitted(A, whiten=True)),
+    ("n_components", lambda: fitted(A, n_components=3)),
+    ("x", lambda: fitted(A[:1])),
+    ("PCA", lambda: lr.PCA().transform(A)),
+    ("PCA", lambda: lr.PCA().get_feature_names_out()),
+    ("x", lambda: fitted(A).transform(A[:, :2])),
+    ("z", lambda: fitted(A, n_components=1).inverse_transform(A)),
+    ("labels", lambda: lr.lda.lda(POINTS, np.zeros((6, 1), int))),
+    ("labels", lambda: lr.lda.lda(POINTS, [0.0] * 5 + [math.nan])),
+    ("labels", lambda: lr.lda.lda(POINTS, ["a"] * 5 + [None])),
+    ("labels", lambda: lr.lda.lda(POINTS, np.array([1, "1"] * 3, object))),
+    ("labels", lambda: lr.lda.lda(POINTS, np.array([2**63 + 1, -1] * 3, object))),
+    ("k", lambda: lr.lda.lda(POINTS, range(6), 1)),  # a point a class
+    ("k", lambda: lr.lda.lda(POINTS[:, [0, 0]], [0, 1, 2] * 2, 2)),
+    ("x", lambda: lr.lda.lda(POINTS, CLASSES).project(A)),
+    ("x", lambda: lr.nmf.nmf([[0.0, -1e-12]], 1)),
+    ("tolerance", lambda: lr.nmf.nmf(A, 1, tolerance=1)),
+    ("x", lambda: lr.nmf.nmf(A, 1).transform(A[:, :2])),
+    ("observed", lambda: lr.factorize_ratings(A, HIDDEN, 1)),
+    ("observed", lambda: lr.factorize_ratings(A, EVERY[:1], 1)),
+    ("observed", lambda: lr.factorize_ratings(NOT_A_NUMBER, np.ones((2, 2), bool), 1)),
+    ("ratings", lambda: lr.factorize_ratings(A, ~EVERY, 1)),
+    ("ratings", lambda: lr.factorize_ratings(A * math.nan, None, 1)),
+    ("ratings", lambda: lr.factorize_ratings(A * math.nan, EVERY, 1)),
+    ("ratings", lambda: lr.factorize_ratings(A * 1e80, EVERY, 1)),
+    ("ratings", lambda: lr.factorize_ratings(EVERY, EVERY, 1)),
+    ("ratings", lambda: lr.factorize_ratings(stored([5.0] * 2, [0, 1], [0, 1, 2, 2]), None, 1)),
+    ("ratings", lambda: lr.factorize_ratings(stored([], [], [0] * 4), None, 1)),
+    ("k", lambda: lr.factorize_ratings(A, EVERY)),
+    ("regularization", lambda: lr.factorize_ratings(A, EVERY, 1, regularization=math.inf)),
+    ("tolerance", lambda: lr.factorize_ratings(A, EVERY, 1, tolerance=1)),
+    ("ratings", lambda: lr.factorize_ratings(A, EVERY, 1).transform(A.T)),
+    ("ratings", lambda: lr.factorize_ratings(TWICE, None, 1)),
+    ("ratings", lambda: lr.factorize_ratings(TWICE.T, None, 1)),
+    ("ratings", lambda: lr.factorize_ratings(TWICE.tocoo(), None, 1)),
+    ("d", lambda: lr.Autoencoder(10**30, 1)),
+    ("x", lambda: lr.Autoencoder(3, 1)(torch.ones(2, 3).double())),
+    ("x", lambda: lr.Autoencoder(3, 1).fit(torch.ones(0, 3))),
+    ("x", lambda: lr.Autoencoder(3, 1).fit(torch.eye(3) * 1e38)),
+    ("x", lambda: lr.Autoencoder(3, 1).fit(torch.ones(2, 3, device="meta"))),
+    ("parameters", lambda: spoiled(math.nan).fit(torch.eye(3))),
+    ("k", lambda: lr.norm_failure_bound(2**53 + 1, 0.5)),
+    ("eps", lambda: lr.norm_failure_bound(3, 0)),
+    ("eps", lambda: lr.norm_failure_probability(3, 1)),
+    ("delta", lambda: lr.min_dim(10, 0.5, delta=1)),
+    ("rho", lambda: lr.inner_product_std(1 + 2**-52, 3)),
+    ("rho", lambda: lr.sign_inner_product_std(-1.5, 3)),
+    ("x, y, and projection", lambda: lr.sign_inner_products(POINTS, A, [[1, 1]])),
+    ("x, y, and projection", lambda: lr.sign_inner_products(POINTS, POINTS, A)),
+    ("projection", lambda: lr.distortion(POINTS, A)),
+    ("x", lambda: lr.distortion([[1.0, 2.0]], [[1.0, 0.0]])),
+    ("x", lambda: lr.distortion([[5], [1], [2], [2], [1]], [[1]])),
+    ("x", lambda: lr.distortion([[0], [-0.0]], [[1]])),
+    ("v", lambda: lr.projected_product_error(A, A, 1)),
+    ("p @ v", lambda: lr.projected_product_error([[1, 1]], [[1], [-1]], 3)),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), TOGETHER)
+def test_arguments_must_fit(name, call):
+    with pytest.raises((ValueError, TypeError), match=rf"^{name}\b.* must "):
+        call()

@@ -68,13 +68,9 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     """
     queries, keys, values = _read(q, k, v)
     shares = as_exact_matrix("e", e)  # (k, n_keys)
-    if shares.cols != keys.rows:
-        raise ValueError(
-            "e must have a column for each key, "
-            f"got e of shape {shares.shape} and k of shape {keys.shape}"
-        )
-    if shares.rows > shares.cols:
-        raise ValueError(f"e must have at most n_keys = {keys.rows} rows, got shape {shares.shape}")
+    if shares.cols != keys.rows or shares.rows > keys.rows:
+        rule = f"{keys.rows} columns, one for each key, and no more rows"
+        raise ValueError(f"e must have {rule}, got shape {shares.shape}")
     short_keys, short_values = shares * keys, shares * values  # (k, d), (k, d_v)
     compress = (
         Step(
@@ -95,20 +91,13 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
 
 
 def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
-    queries, keys, values = (
-        as_exact_matrix("q", q),
-        as_exact_matrix("k", k),
-        as_exact_matrix("v", v),
-    )
+    queries = as_exact_matrix("q", q)
+    keys = as_exact_matrix("k", k)
+    values = as_exact_matrix("v", v)
     if keys.cols != queries.cols:
-        raise ValueError(
-            f"k must be as wide as q, got k of shape {keys.shape} and q of shape {queries.shape}"
-        )
+        raise ValueError(f"k must be {queries.cols} wide, as q is, got shape {keys.shape}")
     if values.rows != keys.rows:
-        raise ValueError(
-            "v must have a row for each key, "
-            f"got v of shape {values.shape} and k of shape {keys.shape}"
-        )
+        raise ValueError(f"v must have {keys.rows} rows, as k has, got shape {values.shape}")
     return queries, keys, values
 
 
@@ -192,9 +181,8 @@ def _weight_step(head: _Softmax) -> Step:
             for sums, powers in ((head.sums, head.powers), (head.totals, head.reduced))
         ]
         names = (rf"p_{{{row + 1}}}^\top", "")
-        lines += zip(
-            names, dict.fromkeys(forms), strict=False
-        )  # a single form where nothing cancels
+        # A single form where nothing cancels.
+        lines += zip(names, dict.fromkeys(forms), strict=False)
     cancelled = " A power of $e$ that is a factor of a whole row cancels." if head.cancels else ""
     return Step(
         f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
@@ -236,7 +224,8 @@ def _check_step(n_queries: int, n_keys: int, k: int | None = None) -> Step:
 def _linformer_work(n_queries: int, n_keys: int, k: int, d: int, d_v: int) -> Step:
     """Count the multiplications with compression and without."""
     width = d + d_v
-    before, after, full = k * n_keys * width, n_queries * k * width, n_queries * n_keys * width
+    full = n_queries * n_keys * width
+    before, after = k * n_keys * width, n_queries * k * width
     break_even = Rational(n_queries * n_keys, n_queries + n_keys)
 
     def line(name: str, left: int, right: int, total: int) -> tuple[str, str]:

@@ -155,31 +155,22 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     """
     query, key = as_exact_vector("s", s), as_exact_vector("h", h)  # (d2, 1), (d1, 1)
     left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
-    for factor_name, factor, vector_name, vector in (
-        ("u", left, "s", query),
-        ("v", right, "h", key),
-    ):
-        if factor.cols != vector.rows:
+    for name, factor, size in (("u", left, query.rows), ("v", right, key.rows)):
+        if factor.shape != (left.rows, size):
             raise ValueError(
-                f"{factor_name} must be as wide as {vector_name} is long, got {factor_name} of "
-                f"shape {factor.shape} and {vector_name} of length {vector.rows}"
+                f"{name} must have shape {(left.rows, size)}, as u, s, and h say, "
+                f"got {factor.shape}"
             )
-    if left.rows != right.rows:
-        raise ValueError(
-            f"u and v must have equally many rows, got shapes {left.shape} and {right.shape}"
-        )
     w = left.T * right  # (d2, d1)
     apply_to_key = query.rows <= key.rows
-    name, vector, other = ("h", key, query) if apply_to_key else ("s", query, key)
-    matrix, matrix_name = (w, "W") if apply_to_key else (w.T, r"W^\top")
-    small, large = (
-        _product_step("x", "U", left, "s", query),
-        _product_step("y", "V", right, "h", key),
-    )
-    middle, rest = (
-        _product_step("z", matrix_name, matrix, name, vector),
-        "s" if apply_to_key else "h",
-    )
+    small = _product_step("x", "U", left, "s", query)
+    large = _product_step("y", "V", right, "h", key)
+    if apply_to_key:
+        middle = _product_step("z", "W", w, "h", key)
+        rest, other = "s", query
+    else:
+        middle = _product_step("z", r"W^\top", w.T, "s", query)
+        rest, other = "h", key
     score, again = small.value.dot(large.value), other.dot(middle.value)
     steps = (
         small,
@@ -227,7 +218,8 @@ def _product_step(
 
 def _cost_steps(d2: int, d1: int, k: int) -> tuple[Step, Step]:
     """Count the numbers kept and the multiplications of both routes."""
-    few, full, break_even = k * (d1 + d2), d1 * d2, Rational(d1 * d2, d1 + d2)
+    few, full = k * (d1 + d2), d1 * d2
+    break_even = Rational(full, d1 + d2)
     numbers_step = Step(
         f"The factors hold {few} numbers and $W$ holds {full}, {saving(few, full)}. "
         f"The factors hold fewer only if $k$ is below {break_even}.",

@@ -159,10 +159,8 @@ class Block:
         if not linked:
             start = self.script.starting(f'document.currentScript.closest("{self.tag}")')
             defined = [script.definition for script in self.script.chain]
-            styles, scripts = (
-                style(self.styles),
-                "".join(f"<script>{code}</script>\n" for code in (*defined, start)),
-            )
+            styles = style(self.styles)
+            scripts = "".join(f"<script>{code}</script>\n" for code in (*defined, start))
         data = f'<script type="application/json">{literal(self.data)}</script>'
         return f"<{self.tag}{written}>\n{styles}{self.first}\n{data}\n{scripts}</{self.tag}>"
 

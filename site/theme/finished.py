@@ -85,7 +85,14 @@ LEADING = """<!DOCTYPE html>
 
 
 # Pages by their old names; book.js knows the sections that left a page.
-MOVED = {"book/09-states": "10-states", "book/teach": "index"}
+MOVED = {
+    "book/09-states": "10-states",
+    "book/api": "cheat-sheet",
+    "book/gpu": "measured",
+    "book/notation": "glossary",
+    "book/packages": "measured",
+    "book/teach": "index",
+}
 
 
 def _lead_on(app, out):

@@ -22,7 +22,7 @@ from matrices import fresh, with_spectrum
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
-from lowrank_tutor import bilinear, caches, jl, roofline
+from lowrank_tutor import adapters, bilinear, caches, jl, roofline
 from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.lda import lda
@@ -248,9 +248,7 @@ def says_what_did_not_settle():
     """Rows that do not settle are an error, and no row is returned halfway."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lowrank_tutor.nmf._ROUNDS", 0)
-        with pytest.raises(
-            ValueError, match=r"^f must hold parts that can be told apart, got 3 rows of x that did"
-        ):
+        with pytest.raises(ValueError, match=r"^f must hold parts that differ, got 3 rows of x"):
             NMFResult(np.ones((1, 2)), np.eye(2), np.zeros(1), True).transform(np.ones((3, 2)))
 
 
@@ -441,9 +439,7 @@ def ignores_order_units_and_constants():
         with case(noise=noise):
             assert lda(near, sevenths, kept).axes.shape == (4, kept)
             if kept == 3:
-                with pytest.raises(
-                    ValueError, match=r"^k must be at most the number of directions .* = 3, got 4$"
-                ):
+                with pytest.raises(ValueError, match=r"^k must be at most 3, .*, got 4$"):
                     lda(near, sevenths, 4)
 
 
@@ -467,27 +463,19 @@ def classifies_far_from_zero():
 # Autoencoders
 
 
-@promise("Autoencoder", border="squares of the spread are normal floats, or vanish")
+@promise("Autoencoder", border="the squares of the spread are the smallest normal floats")
 def trains_in_every_unit():
-    """Where squares vanish, points that differ are refused; equal ones have nothing to learn."""
+    """The axis is that of PCA in the smallest unit and in one; equal points teach nothing."""
     for dtype, smallest in ((torch.float32, 2e-38), (torch.float64, 3e-308)):
         x = torch.tensor(table_of("flat", 40, 3) * [3, 1, 0.3], dtype=dtype)
-        size = math.sqrt(smallest / 10)
-        for unit in (size * 8, size, size / 1e3, size / 1e12):
+        axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
+        for unit in (math.sqrt(smallest / 10), 1.0):
             with case(dtype=dtype, unit=unit):
                 model = Autoencoder(3, 1, generator=torch.Generator().manual_seed(0), dtype=dtype)
-                if unit < size:
-                    with pytest.raises(
-                        ValueError,
-                        match=r"^x must be large enough for its squares to fit torch.float",
-                    ):
-                        model.fit(x * unit)
-                    assert float(model.fit((x * unit)[:1].expand(5, 3))[-1]) == 0
-                else:
-                    model.fit(x * unit)
-                    axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
-                    found = model.decoder.weight.detach().double().numpy()[:, 0]
-                    assert abs(found @ axis) > (1 - 1e-3) * np.linalg.norm(found)
+                assert float(model.fit((x * unit)[:1].expand(5, 3))[-1]) == 0
+                model.fit(x * unit)
+                found = model.decoder.weight.detach().double().numpy()[:, 0]
+                assert abs(found @ axis) > (1 - 1e-3) * np.linalg.norm(found)
 
 
 @promise(
@@ -808,10 +796,10 @@ def report_is_the_spectrum():
                         ValueError,
                         match=r"^model must hold a weight with two axes, got none",
                     ):
-                        caches.rank_report({"a": weight})
+                        adapters.rank_report({"a": weight})
                     continue
                 before = weight.clone()
-                columns = caches.rank_report({"a": weight})
+                columns = adapters.rank_report({"a": weight})
                 assert torch.equal(weight, before)
                 s = spectrum_of(weight.double().numpy() / 2.0**power)
                 energy = np.cumsum(s**2) / max((s**2).sum(), 1e-300)
@@ -852,9 +840,9 @@ def compression_is_the_best():
                             ValueError,
                             match=rf"^energy must need fewer directions.* needs {needed};",
                         ):
-                            caches.compress(linear, energy=energy, moment=given)
+                            adapters.compress(linear, energy=energy, moment=given)
                         continue
-                    first, second = caches.compress(linear, k, energy=energy, moment=given)
+                    first, second = adapters.compress(linear, k, energy=energy, moment=given)
                     product = (second.weight @ first.weight).detach().numpy()
                     kept = first.out_features
                     error = np.linalg.norm((a - product) @ root_of(moment, n).T)
@@ -952,7 +940,7 @@ def crossover_by_scanning():
 @promise(
     "attention_bytes",
     "trials",
-    border="fused or not; k or none; one half of the layer or the other; free memory",
+    border="fused or not; k or none; free memory",
 )
 def bytes_by_arrays():
     """Bytes are those of the arrays, and a plan runs what fits into four fifths of the free ones
@@ -968,12 +956,6 @@ def bytes_by_arrays():
         )
         with case(n=n, d=d, heads=heads, batch=batch, k=k, fused=fused):
             assert roofline.attention_bytes(n, d, heads, k=k, fused=fused, batch=batch) == whole
-            for wide in (1, 1000):
-                second = 2 * batch * n * 2 * (width + wide)
-                layer = roofline.attention_bytes(
-                    n, d, heads, k=k, fused=fused, batch=batch, feedforward=wide
-                )
-                assert layer == max(whole + 3 * 2 * batch * n * width, second)
             if k and batch == 1:
                 exact = roofline.attention_bytes(n, d, heads, fused=fused)
                 for free in (

@@ -350,9 +350,7 @@ def test_tiny_shares():
         assert choose_rank([0.0, 0.0], energy=share) == 0
     assert choose_rank([1.0, 1e-9], error=1 - 2.0**-53) == 1
     for rule in ({"energy": 0.9}, {"error": 0.1}):
-        with pytest.raises(
-            ValueError, match=r"^s must hold enough values for this \w+, got 1 with 0\.0% of total$"
-        ):
+        with pytest.raises(ValueError, match=r"^s must hold enough values for this \w+, got 1$"):
             choose_rank([1e-75], **rule, total=1e250)
 
 
@@ -400,7 +398,5 @@ def test_part_of_a_spectrum():
             if k <= size <= 40:
                 assert choose_rank(s[:size], **{rule: share}, total=np.square(a).sum()) == k
             elif size:
-                with pytest.raises(
-                    ValueError, match=f"^s must hold enough values for this {rule}, got {size} with"
-                ):
+                with pytest.raises(ValueError, match=r"^s must hold enough values"):
                     choose_rank(s[:size], **{rule: share}, total=np.square(a).sum())

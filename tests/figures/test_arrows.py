@@ -56,7 +56,7 @@ def test_drag_of_a_column(hand):
 
 def test_longest_image_is_perpendicular(hand):
     hand.set(**START | {"theta": math.radians(40)})
-    corner = hand.figure.locator("svg").nth(1).locator("path.line.ink:not(.arrow):not(.eigen)")
+    corner = hand.figure.locator("svg").nth(1).locator("path.line.ink:not(.arrow)")
     assert not corner.is_visible()
     for _ in range(5):
         hand.handle("input x").press("ArrowUp")
@@ -71,16 +71,3 @@ def test_rank_one(show):
         hand.handle("tip of the second column").press("ArrowLeft")
     assert check(hand, "rank")["rank"] == 1
     assert "fallen flat" in hand.said("flat")
-
-
-def test_eigenvectors(hand):
-    hand.set(**START)
-    box = hand.figure.get_by_label("show the eigenvectors too")
-    box.check()
-    assert "Eigenvalues: 5.00 and 3.00." in hand.figure.inner_text()
-    assert hand.figure.locator("svg").first.locator("path.eigen").first.get_attribute("d")
-    hand.set(a=[[0, -1], [1, 0]])
-    assert "no real eigenvalue" in hand.figure.inner_text()
-    assert hand.figure.locator("path.eigen:visible").count() == 0
-    hand.button("Start again").click()
-    assert not box.is_checked()

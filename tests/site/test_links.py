@@ -54,6 +54,10 @@ def pages(site) -> dict[str, Read]:
 
 
 OLD = {  # an old address, and where it leads
+    "gpu.html#try-your-own-card": "measured.html#try-your-own-card",
+    "packages.html#other-tools": "measured.html#other-tools",
+    "notation.html#notation": "glossary.html#notation",
+    "api.html#lowrank_tutor.svd.tail_error": "cheat-sheet.html#lowrank_tutor.svd.tail_error",
     "07-linformer.html#hide-tokens": "use-linformer.html#hide-tokens",
     "09-states.html#past": "10-states.html#past",
     "09-states.html#album=written:8": "10-states.html#album=written:8",
@@ -129,7 +133,7 @@ def test_unique_identifiers(pages, page):
 
 
 def test_functions_link_back(site):
-    page = (site / "book/api.html").read_text(encoding="utf-8")
+    page = (site / "book/cheat-sheet.html").read_text(encoding="utf-8")
     entries = re.split(r'<dt class="sig sig-object py" id="(lowrank_tutor\.\w+\.\w+)"', page)[1:]
     used = {
         name: re.findall(r'<p class="in-the-book">.*?</p>', text, re.S)
@@ -164,6 +168,20 @@ def test_root_redirects(readers, address):
     page = readers["light"].window.page
     page.goto(f"{address}/")
     page.wait_for_url(f"{address}/book/index.html")
+
+
+def test_lost_address(site):
+    """Its links begin at the root of the host, since a server shows it at any depth."""
+    links = Read(site / "404.html").links
+    assert links
+    assert all((site / link.removeprefix("/lowrank-tutor/")).is_file() for link in links)
+
+
+def test_canonical_address(site):
+    text = (site / "book/budget.html").read_text(encoding="utf-8")
+    (found,) = re.findall(r'<link rel="canonical" href="([^"]*)"', text)
+    assert found.startswith("https://")
+    assert found.endswith("/book/budget.html")
 
 
 def test_favicon(address):

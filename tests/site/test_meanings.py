@@ -39,7 +39,9 @@ def visit(browser, address):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_each_name_has_a_meaning(site, meanings, path):
     text = (site / address_of(path)).read_text(encoding="utf-8")
-    names = re.findall(r'<a [^>]*href="(?:glossary|api)\.html#([^"]+)"[^>]*><(?:span|code)', text)
+    names = re.findall(
+        r'<a [^>]*href="(?:glossary|cheat-sheet)\.html#([^"]+)"[^>]*><(?:span|code)', text
+    )
     assert len(names) > 3
     assert not [name for name in names if len(meanings.get(name, "")) < 15]
     assert not [name for name in names if re.search(r" [.,;)]+( |$)", meanings[name])]

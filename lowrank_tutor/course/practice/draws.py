@@ -285,7 +285,7 @@ def least_k(rng: Any) -> Names:
         inside = n * (n - 1) * inverse
         logarithm = log(inside)
         bound = 2 * logarithm / below
-        off = 0.0102 / below
+        off = 2 * 0.0051 / below
         fits = ceil(bound - off) == ceil(bound + off)
     return {
         "n": n,

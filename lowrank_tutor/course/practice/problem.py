@@ -187,26 +187,22 @@ class Problem(NamedTuple):
 
         ``practice.js`` replies alike.
         """
-        if same(given, self.answer):
+        right, names = self.answer, self.steps[-1].values
+        if same(given, right):
             return ""
 
-        def is_part(wrong: Sequence[float]) -> bool:
-            each = zip(given, wrong, self.answer, strict=True)
-            return any(near(g, w) and not near(g, r) and not near(w, r) for g, w, r in each)
+        def made(wrong: Sequence[float]) -> bool:
+            each = zip(given, wrong, right, strict=True)
+            return all(near(g, w) or near(w, r) for g, w, r in each)
 
-        each = zip(given, self.answer, strict=True)
-        close = (
-            [CLOSE]
-            if all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in each)
-            else []
-        )
-        slips = [hint for wrong, hint in self.slips if same(given, wrong)]
-        return (
-            slips
-            + [hint for wrong, hint in self.slips if is_part(wrong)]
-            + close
-            + [self.steps[-1].rule]
-        )[0]
+        told = [hint for wrong, hint in self.slips if same(given, wrong)]
+        if told := told + [hint for wrong, hint in self.slips if made(wrong)]:
+            return told[0]
+        pairs = [*zip(given, right, strict=True)]
+        good = [name for name, (g, r) in zip(names, pairs, strict=True) if near(g, r)]
+        close = all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in pairs)
+        credit = f"Right so far: {', '.join(good)}. " if good else ""
+        return credit + (CLOSE if close else self.steps[-1].rule)
 
     def plain(self) -> dict[str, Any]:
         """Return what the page needs to know, as plain data."""

@@ -221,10 +221,8 @@ def label_lines(ax: Axes) -> Axes:
     for column in np.split(along, np.flatnonzero(np.diff(ends[along, 0]) > wide.max() + APART) + 1):
         here = [i for i in up if i in column]
         for i, height in zip(here, _apart(ends[here, 1], high[here] + 3, low, top), strict=True):
-            words[i].xy, words[i].xycoords = (
-                ax.transData.inverted().transform(ends[i] * fig.dpi / 72),
-                "data",
-            )
+            words[i].xy = ax.transData.inverted().transform(ends[i] * fig.dpi / 72)
+            words[i].xycoords = "data"
             words[i].xyann = (APART, height - ends[i, 1])
     return ax
 

@@ -223,7 +223,8 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
     and its width a letter and how long that side is. Those whose names are ``marked`` are what a
     method brings in, and teal.
     """
-    margin, head, foot = 0.25, 0.5, 0.12  # inches
+    margin = 0.25  # inches
+    head, foot = 0.5, 0.12
     shapes = [[part for part in line if not isinstance(part, str)] for line in lines.values()]
     scale = min(
         (WIDTH - 2 * margin - ROOM * (len(each) - 1)) / sum(wide for _, _, (_, wide) in each)
@@ -234,7 +235,8 @@ def boxes(lines: Mapping[str, Sequence[Box | str]], *, marked: Collection[str] =
     top = 0.0
     for (heading, line), tall in zip(lines.items(), tallest, strict=True):
         ax.text(margin / 3, top - 0.06, heading, va="top", fontweight="bold")
-        x, sign, middle = margin, "", top - head - tall / 2
+        x, sign = margin, ""
+        middle = top - head - tall / 2
         for part in line:
             if isinstance(part, str):
                 sign = part

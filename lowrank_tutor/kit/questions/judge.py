@@ -194,10 +194,10 @@ class Question(NamedTuple):
 
         It must be near it, or in the case of a direction a multiple of it.
         """
-        numbers, mine, wanted = self.numbers[part], answer[part], known[part]
-        return (
-            is_multiple(mine, wanted) if len(numbers) > 1 else numbers[0].is_common(*mine, *wanted)
-        )
+        mine, wanted = answer[part], known[part]
+        if len(mine) > 1:
+            return is_multiple(mine, wanted)
+        return self.numbers[part][0].is_common(*mine, *wanted)
 
     def _swapped(self, answer: Answer) -> bool:
         """Whether the right numbers are given, in whatever order."""
