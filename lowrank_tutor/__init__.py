@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what __getattr__ does, for editors
     from lowrank_tutor import (  # noqa: F401, I001 (in the order of the book)
         rank, svd, pca, lda, nmf, factorization, autoencoder, jl, bilinear, attention, linformer,
-        layers, roofline, caches, states, storyteller, smollm, sentence, byhand, figures,
-        answers, practice, kit,
+        layers, roofline, caches, adapters, states, storyteller, smollm, sentence, byhand, figures,
+        course, kit,
     )  # fmt: skip
 
 __all__ = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 __version__ = "0.1.0"
 
 # Where another module has a name too, these come last.
-ASIDE = ("byhand", "figures", "answers", "kit", "practice", "smollm")
+ASIDE = ("byhand", "figures", "course", "kit", "smollm")
 
 
 def _names_in(module: str) -> list[str]:

@@ -1,7 +1,7 @@
 r"""Bound the time and memory of attention on a graphics card, and plan runs that fit.
 
-Page ``book/gpu.md``; ``measure.speed.linformer`` uses the same code. Queries, keys and values are
-given: ``batch`` sequences of ``n`` tokens, ``heads`` heads, each of width ``d`` (a model is
+Page ``book/measured.md``; ``measure.speed.linformer`` uses the same code. Queries, keys and values
+are given: ``batch`` sequences of ``n`` tokens, ``heads`` heads, each of width ``d`` (a model is
 ``heads`` times ``d`` wide), in half precision, two bytes a number. With ``k``, keys and values are
 first mixed to k rows (Linformer, E = F), k at most n; without it attention is exact.
 

@@ -207,7 +207,7 @@ def grade(
     right = {}
     for job, asked in (stored_prompts() if prompts is None else _check_prompts(prompts)).items():
         ids = [model.encode(prompt.text) for prompt in asked]
-        right[job] = 0.0
+        hits = 0
         for n in {each.shape[1] for each in ids}:  # those of one length together
             rows = [i for i, each in enumerate(ids) if each.shape[1] == n]
             batch = torch.cat([ids[i] for i in rows])
@@ -215,7 +215,8 @@ def grade(
             for i, chances in zip(rows, logits[:, 0], strict=True):
                 first = [int(model.encode(f" {word}")[0, 0]) for word in asked[i].words]
                 best = asked[i].words[int(chances[first].argmax())]
-                right[job] += (best == asked[i].answer) / len(asked)
+                hits += best == asked[i].answer
+        right[job] = hits / len(asked)
     return right
 
 

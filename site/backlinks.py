@@ -10,7 +10,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
 PACKAGE = "lowrank_tutor"
-REFERENCE = "book/api"
+REFERENCE = "book/cheat-sheet"
 IMPORT = re.compile(rf"^from ({PACKAGE}(?:\.\w+)?) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
@@ -61,11 +61,10 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildE
 def link_back(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if docname != REFERENCE:
         return
-    in_order = [
-        doc
-        for doc in app.env.toctree_includes.get(app.config.root_doc, [])
-        if doc in users(app.env)
-    ]
+    listed = app.env.toctree_includes.get(app.config.root_doc, [])
+    in_order = sorted(
+        users(app.env), key=lambda doc: (listed.index(doc) if doc in listed else len(listed), doc)
+    )
     for described in doctree.findall(addnodes.desc):
         if described.get("domain") == "py" and described.get("objtype") in {"function", "class"}:
             name = described[0]["ids"][0]

@@ -38,7 +38,7 @@ import platform
 
 import numpy as np
 {torch}import lowrank_tutor
-from lowrank_tutor.answers import check
+from lowrank_tutor.course import check
 
 
 def name_what_is_missing(shell, kind, error, trace, tb_offset=None):

@@ -73,12 +73,10 @@ SENTENCES = {
         "Put sliders that need no Python behind them on the pages of your own book, "
         "and fields that check an answer."
     ),
-    "book/gpu": (
-        "The least time that attention and Linformer can take on graphics cards, "
-        "and cells that time your own."
+    "book/measured": (
+        "Linformer and exact attention on graphics cards, yours too, "
+        "and this book's functions beside other packages."
     ),
-    "book/packages": "The same questions, asked of published packages: what each promises, "
-    "and what it does.",
     "book/corrections": (
         "Claims about low rank that are often repeated and do not hold, "
         "each beside a cell that shows it."
@@ -88,14 +86,8 @@ SENTENCES = {
     "book/guesses": "How well you guessed on the pages of this book, "
     "kept in your own browser and nowhere else.",
     "book/cheat-sheet": "What to call for what you want to do: the functions of the package, "
-    "a line each.",
-    "book/notation": "The letters of the book, with their shapes and meanings.",
-    "book/glossary": "The words of the book, each in a sentence or two, "
-    "and where it is explained in full.",
-    "book/api": (
-        "The package lowrank_tutor: small, tested helpers for rank, SVD, PCA, random projection, "
-        "bilinear scores, attention and Linformer."
-    ),
+    "a line each, and all that they take and return.",
+    "book/glossary": "The words and letters of the book, and where each word is explained in full.",
     "book/bibliography": "The works that the book cites, "
     "and the places outside the site that it links to.",
     "genindex": "Every function and every term of the book, in alphabetical order.",
@@ -189,6 +181,7 @@ def open_up(app, pagename, templatename, context, doctree):
         context["secondary_sidebar_items"] = []
         context["theme_article_header_start"] = ["toggle-primary-sidebar.html", "landing-name.html"]
         context["theme_article_header_end"] = [
+            "guesses-link.html",
             "landing-links.html",
             "theme-switcher.html",
             "search-button.html",

@@ -18,7 +18,7 @@ def first_paragraph(entry):
     for part in paragraph.find_all("span", class_="bibtex-citation"):
         part.decompose()
     text = " ".join(paragraph.decode_contents().split())
-    text = re.sub(r"\s+\((<[^>]*>)*(chapter|the guide|the GPU page)[^)]*\)", "", text)
+    text = re.sub(r"\s+\((<[^>]*>)*(chapter|the guide|Measured)[^)]*\)", "", text)
     text = re.sub(r"\s+(See|Compare) [^.]*\.(?=\s|$)", "", text)
     return re.sub(r"\s+(?=[.,;)]+(?:\s|$))", "", text)  # left where the number of a work was
 
@@ -28,7 +28,7 @@ def write_meanings(app, problem):
     if problem is not None or app.builder.name != "html":
         return
     out, found = Path(app.outdir), {}
-    for page in ("glossary", "api"):
+    for page in ("glossary", "cheat-sheet"):
         soup = BeautifulSoup(
             (out / "book" / f"{page}.html").read_text(encoding="utf-8"), "html.parser"
         )

@@ -18,7 +18,7 @@ PAGE = "book/microscope"
 FOLDER = "microscope"  # of the static files
 SCRIPTS = ["linalg", "files", "numbers", "tasks", "page"]
 LINALG = Path(lowrank_tutor.__file__).parent / "figures" / "parts" / "linalg.js"
-ADAPTERS = Path(__file__).parent / "adapters.json"
+ADAPTER = Path(__file__).parent / "adapter.json"
 
 
 def safetensors(tensors, metadata):
@@ -47,7 +47,7 @@ def model():
 
 def adapter():
     """Return an adapter of the storyteller under peft's names, and its configuration, as files."""
-    stored, *_ = json.loads(ADAPTERS.read_text(encoding="utf-8"))["adapters"]
+    stored = json.loads(ADAPTER.read_text(encoding="utf-8"))
     codes, tensors, at = np.frombuffer(base64.b64decode(stored["numbers"]), "<u2"), [], 0
     for name, shape in stored["shapes"].items():
         path, _, letter = name.rpartition(".")

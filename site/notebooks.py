@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import nbformat
 from docutils import nodes
-from mend import site
 from plain import (
     code,
     details,
@@ -27,6 +26,7 @@ from plain import (
 )
 from sphinx.builders import Builder
 from sphinx.util import logging
+from theme import book_address
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Notebooks(Builder):
         return self.env.found_docs
 
     def get_target_uri(self, docname, typ=None):
-        return f"{site(self.config)}{docname}.html"
+        return f"{book_address(self.config)}{docname}.html"
 
     def get_relative_uri(self, from_, to, typ=None):
         return "" if from_ == to else self.get_target_uri(to)
@@ -168,7 +168,7 @@ class Page:
         title = f"{'#' * level} {number + '. ' if number else ''}{self.inline(node[0])}"
         if level > 1:
             return title
-        book, here = site(self.builder.config), self.builder.get_target_uri(self.docname)
+        book, here = book_address(self.builder.config), self.builder.get_target_uri(self.docname)
         return f"{title}\n\n*A chapter of [an interactive book]({book}); [read it there]({here}).*"
 
     def add_exercise_enumerable_node(self, node):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from docutils import nodes
 
-from lowrank_tutor.practice.problem import ALL, bank, form
+from lowrank_tutor.course.practice.problem import ALL, bank, form
 
 HOME = "book/index"
 # What each chapter needs from earlier ones, for readers of whom nothing is known yet.

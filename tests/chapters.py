@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
-WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("gpu.md", "use-sliders.md"))]
+WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("measured.md", "use-sliders.md"))]
 CELL_LINES = 15  # of a cell that is shown
 
 Numbers = dict[str, float]

@@ -35,7 +35,7 @@ DERIVED = {".ipynb", ".pyc"}
 
 # Rooms of tests and of the package that hold no mathematics; a module, a new one too, needs no
 # entry.
-AROUND = {"answers", "book", "figures", "kit", "measure", "notebooks", "site"}
+AROUND = {"book", "course", "figures", "kit", "measure", "notebooks", "site"}
 BOOK = {path.stem for path in (ROOT / "book").glob("*.md")}
 OF_THE_BOOK = {ROOT / "tests" / room for room in ("book", "site", "notebooks")}
 

@@ -23,7 +23,7 @@ from chapters import ROOT
 from matplotlib.figure import Figure
 from torch import nn
 
-from lowrank_tutor import caches
+from lowrank_tutor import adapters
 from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.kit.sliders import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
@@ -90,10 +90,10 @@ def test_files_of_peft():
     plain = nn.Sequential(nn.Linear(16, 6), nn.Linear(6, 4))
     config = peft.LoraConfig(target_modules=["0", "1"], r=2, lora_alpha=5, init_lora_weights=False)
     theirs = peft.get_peft_model(copy.deepcopy(plain), config).eval()
-    names = {name: getattr(caches, name) for name in ("load_lora", "lora_state")}
+    names = {name: getattr(adapters, name) for name in ("load_lora", "lora_state")}
     names |= {"saved": peft.get_peft_model_state_dict(theirs)}
-    names["model"] = caches.inject_lora(plain, "*", 2, alpha=5)
-    recipe = inspect.cleandoc(caches.load_lora.__doc__).partition("::")[2]
+    names["model"] = adapters.inject_lora(plain, "*", 2, alpha=5)
+    recipe = inspect.cleandoc(adapters.load_lora.__doc__).partition("::")[2]
     exec(textwrap.dedent(recipe), names)
     np.testing.assert_allclose(plain(X).detach(), theirs(X).detach(), rtol=0, atol=1e-6)
 

@@ -46,8 +46,7 @@ MAY_USE = {
     "mathematics": set(),
     "byhand": {"mathematics"},
     "kit": set(),
-    "answers": {"kit"},
-    "practice": {"kit"},
+    "course": {"kit"},
     "figures": {"kit", "mathematics"},
 }
 # What importing a module must not load, unless its folder needs it. Heavy things that one function
@@ -97,19 +96,14 @@ def test_heavy_imports(needs):
 
 
 def own_imports(name):
-    """Modules of the package that a module imports, inside functions too, but not for a type
-    checker alone.
-    """
-    found, waiting = set(), [TREES[name]]
-    while waiting:
-        node = waiting.pop()
+    """Modules of the package that a module imports, inside functions and for a type checker too."""
+    found = set()
+    for node in ast.walk(TREES[name]):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            waiting += ast.iter_child_nodes(node)
     return {used.removeprefix("lowrank_tutor.") for used in found} & set(FILES)
 
 
@@ -155,12 +149,12 @@ print(json.dumps(said))
 
 
 def test_extras():
-    """Every public module is in the README and in api.md, and needs the extra that the README's
-    table says.
+    """Every public module is in the README and in cheat-sheet.md, and needs the extra that the
+    README's table says.
     """
     public = [room for room in ROOMS if not room.startswith("_")]
     assert sorted(README) == public, "the README's table has a row for each module"
-    api = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    api = (ROOT / "book" / "cheat-sheet.md").read_text(encoding="utf-8")
     assert sorted(set(re.findall(r"automodule:: lowrank_tutor\.(\w+)", api))) == public
     command = [sys.executable, "-c", HIDDEN, json.dumps([HEAVY, public])]
     said = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import sympy
 
-from lowrank_tutor import practice
-from lowrank_tutor.practice import problem as engine
+from lowrank_tutor.course import practice
+from lowrank_tutor.course.practice import problem as engine
 
 FOUND = re.compile(r"\[[^\]]*\]|\((?:[\u2212\d/?]+, )+[\u2212\d/?]+\)|\u2212?\d+(?:[./]\d+)?")
 
@@ -134,6 +134,7 @@ class Judges:
 
         k = next(k for k in range(1, 10**5) if allows(k))
         log, square, below = math.log(n * (n - 1) / delta), eps**2 / 2, eps**2 / 2 - eps**3 / 3
+        assert math.ceil(2 * round(log, 2) / below) == k, "two decimals lead elsewhere"
         bounds = {
             "Each pair": 2 * (log - math.log(2)) / below,
             "The cube": 2 * log / square,
@@ -253,6 +254,10 @@ def test_thousand_problems(kind):
             assert np.allclose(numbers, wrong[words]), (problem, hint)
             assert str(problem.check(numbers)) == f"○ Not yet. {hint}", problem
             met.add(words)
+            differ = [i for i, one in enumerate(numbers) if not engine.near(one, problem.answer[i])]
+            if len(differ) > 1:  # one equal entry is no sign of the mistake
+                elsewhere = [12345 if i == differ[0] else one for i, one in enumerate(numbers)]
+                assert hint not in str(problem.check(elsewhere)), problem
     assert met == set(wrong), "a mistake that no problem knows"
 
 

@@ -7,8 +7,9 @@ import torch
 from attentions import said, tensors
 from torch.nn import functional
 
+from lowrank_tutor.adapters import newton_schulz, power_step
 from lowrank_tutor.attention import linear_attention
-from lowrank_tutor.caches import latent_attention, newton_schulz, power_step
+from lowrank_tutor.caches import latent_attention
 from lowrank_tutor.states import (
     block_ranks,
     causal_decay,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from lowrank_tutor.kit import palette
+import lowrank_tutor.kit.palette as palette
 from lowrank_tutor.kit.environment import page_links_files
 
 SHARED_STYLE = "kit/block.css"  # beside the colors of the palette

@@ -33,8 +33,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import lowrank_tutor.kit.palette as palette
 from lowrank_tutor import __version__
-from lowrank_tutor.kit import palette
 from lowrank_tutor.kit.block import BLOCKS, SHARED_STYLE, scripts_named, sheet
 from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 

@@ -29,6 +29,15 @@ Table = Callable[
 ]  # of queries and keys: how much each word listens to each
 Weights = Mapping[str, NDArray[np.float64]]
 WIDTH = 16  # of a head
+LAYERS = ("layers.0", "layers.1")
+PARTS = ("norm_1", "q", "k", "v", "out", "norm_2", "up", "down")
+NAMES = [
+    "embed",
+    "one_back",
+    "two_back",
+    *(f"{i}.{part}" for i in LAYERS for part in PARTS),
+    "norm",
+]
 
 
 class Cut(NamedTuple):
@@ -232,7 +241,7 @@ def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
     """
     check_integer(rank, "rank", 1, WIDTH)
     changed = dict(check_weights(weights))
-    for layer in _layer_names(weights):
+    for layer in LAYERS:
         queries, keys = (_heads(weights[f"{layer}.{part}.weight"]) for part in "qk")
         pairs = [factorize(q.T @ k, rank) for q, k in zip(queries, keys, strict=True)]
         for part, factors in zip("qk", zip(*pairs, strict=True), strict=True):
@@ -253,7 +262,7 @@ def cut_latents(
     check_integer(rank, "rank", 1, 64)
     changed = dict(check_weights(weights))
     moments = {} if moments is None else _check_moments(moments)
-    for layer in _layer_names(weights):
+    for layer in LAYERS:
         both = np.concatenate([weights[f"{layer}.{part}.weight"] for part in "kv"])
         u, v = factorize(both, rank, h_moment=moments.get(layer))
         changed[f"{layer}.k.weight"], changed[f"{layer}.v.weight"] = np.split(u.T @ v, 2)
@@ -267,12 +276,9 @@ def check_weights(weights: object) -> Weights:
             "weights must be a dict such as trained_weights() returns, "
             f"got {type(weights).__name__}"
         )
-    if missing := [
-        name for name in ("embed.weight", "norm.weight", "layers.0.q.weight") if name not in weights
-    ]:
-        raise ValueError(
-            f"weights must have the names of trained_weights(), got none for {missing[0]}"
-        )
+    if missing := [name for name in NAMES if f"{name}.weight" not in weights]:
+        rule = "the names of trained_weights()"
+        raise ValueError(f"weights must have {rule}, got none for {missing[0]}.weight")
     return weights
 
 
@@ -281,15 +287,11 @@ def _check_moments(moments: object) -> Mapping[str, ArrayLike]:
         raise TypeError(
             f"moments must be a dict of a matrix for each layer, got {type(moments).__name__}"
         )
-    if {*moments} != {"layers.0", "layers.1"}:
+    if {*moments} != {*LAYERS}:
         raise ValueError(
             f'moments must be given for "layers.0" and "layers.1", got {sorted(map(str, moments))}'
         )
     return moments
-
-
-def _layer_names(weights: Weights) -> list[str]:
-    return sorted({name.rpartition(".q.")[0] for name in weights if ".q." in name})
 
 
 def _heads(weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:

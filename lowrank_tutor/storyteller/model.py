@@ -83,7 +83,8 @@ class Storyteller(nn.Module):
         ``attend`` takes queries, keys, and values, (batch, 4, n, 16) each, and returns what the
         heads read, of the same shape; a sequence has one for each layer.
         """
-        words = self.embed(ids if isinstance(ids, Tensor) else torch.as_tensor(check_ids(ids)))
+        check_ids(ids.cpu() if isinstance(ids, Tensor) else ids)
+        words = self.embed(torch.as_tensor(ids))
         n = words.shape[1]
         x = (
             words

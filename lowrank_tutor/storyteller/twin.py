@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray
-from lowrank_tutor.storyteller.cuts import Cut, check_weights, exact
+from lowrank_tutor.storyteller.cuts import PARTS, Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
 __all__ = ["HEADS", "LAYERS", "forward", "next_words", "tables", "trained_weights"]
@@ -26,7 +26,6 @@ __all__ = ["HEADS", "LAYERS", "forward", "next_words", "tables", "trained_weight
 HEADS, LAYERS = 4, 2
 EPS = 1e-6  # of RMSNorm
 FILE = "data/storyteller_weights.json"
-PARTS = ("norm_1", "q", "k", "v", "out", "norm_2", "up", "down")
 Weights = Mapping[str, NDArray[np.float64]]
 
 

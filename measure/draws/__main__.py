@@ -19,7 +19,10 @@ CHAPTERS = tuple(
 
 
 def drawn_again(chapter: str, seeds: range = SEEDS) -> list[dict[str, Any]]:
-    """Return a row for each number of a chapter: its median, its 10th and 90th percentile, its least and largest."""
+    """Return a row for each number of a chapter.
+
+    It holds the median, the 10th and 90th percentile, the least, and the largest value.
+    """
     draw: Callable[[int], dict[str, float]] = import_module(f"measure.draws.chapter_{chapter}").draw
     drawn = [draw(seed) for seed in seeds]
     return [_row(chapter, name, [numbers[name] for numbers in drawn]) for name in drawn[0]]

@@ -6,7 +6,10 @@ from lowrank_tutor.svd import hard_threshold
 
 
 def draw(seed: int) -> dict[str, float]:
-    """Return the k with the least error for each noise; at noise 3 also two errors, and what the rule keeps."""
+    """Return the k with the least error for each noise.
+
+    At noise 3 also two errors, and what the rule keeps.
+    """
     z = np.random.default_rng(seed).standard_normal((80, 60))
     signal = (_waves(80, [1, 3, 2, 5, 4]) * [60, 45, 32, 22, 14]) @ _waves(60, [2, 1, 4, 3, 6]).T
     numbers: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Chapter 3: errors on hidden pixels and hidden ratings, and what PCA needs to recognize digits, in other splits."""
+"""Chapter 3: errors on hidden pixels and ratings, and what PCA needs to recognize digits."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -9,7 +9,7 @@ from lowrank_tutor.pca import PCA
 
 
 def draw(seed: int) -> dict[str, float]:
-    """Return errors on hidden pixels, the best rank for hidden ratings, and how many numbers PCA needs."""
+    """Return errors on hidden pixels, the best rank for hidden ratings, and PCA's numbers."""
     rng = np.random.default_rng(seed)
     digits = load_digits().data[rng.permutation(1797)[:500]]
     shown = rng.random(digits.shape) < 0.5
@@ -42,7 +42,10 @@ def numbers_needed(rng: np.random.Generator) -> int:
 
 
 def best_rank(rng: np.random.Generator) -> int:
-    """Return the rank with the least error on hidden ratings, of 200 people with four tastes and a mean of 3."""
+    """Return the rank with the least error on hidden ratings.
+
+    They are of 200 people with four tastes and a mean of 3.
+    """
     ratings = 3 + 0.5 * rng.standard_normal((200, 4)) @ rng.standard_normal((4, 120))
     ratings += 0.5 * rng.standard_normal(ratings.shape)
     known = rng.random(ratings.shape) < 0.25

@@ -8,7 +8,10 @@ from measure.harness import DATA
 
 
 def rows_that_keep(rng: np.random.Generator) -> int:
-    """Return the first size of a random map that changes no squared distance between the help pages by over 30%."""
+    """Return the first size of a random map that keeps the help pages' distances.
+
+    It changes no squared distance by over 30%.
+    """
     pages = json.loads((DATA / "help_words.json").read_text(encoding="utf-8"))["rows"]
     points = np.zeros((len(pages), 2000))
     for point, page in zip(points, pages, strict=True):

@@ -1,4 +1,4 @@
-"""Draw the sampled numbers of chapter 7 again: mixtures of tokens whose neighbors correlate by rho."""
+"""Chapter 7: mixtures of tokens whose neighbors correlate by rho."""
 
 import math
 
@@ -12,7 +12,10 @@ N, D, K = 128, 32, 16
 
 
 def draw(seed: int) -> dict[str, float]:
-    """Return the errors, in percent, of averages, random mixtures and the best fixed ones, and what learning gains."""
+    """Return the errors, in percent, of averages, random mixtures, and the best fixed ones.
+
+    The last number is what learning gains.
+    """
     g = torch.Generator().manual_seed(seed)
     w, numbers = torch.randn(3, D, D, generator=g) / D**0.5, {}
     for rho in (0.0, 0.9, 0.95):

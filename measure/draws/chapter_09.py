@@ -35,7 +35,7 @@ def _adapters(g: torch.Generator) -> dict[str, float]:
 
 
 def _first_step(g: torch.Generator) -> dict[str, float]:
-    """How much larger the first step of Adam is at rank 128 than at rank 8, with the root; one token."""
+    """How much larger Adam's first step is at rank 128 than at rank 8, with the root; one token."""
     squares = {8: 0.0, 128: 0.0}
     for _ in range(12):
         token, error = _normal(g, 1, 128), _normal(g, 1, 128)

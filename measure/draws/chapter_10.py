@@ -43,7 +43,10 @@ def _recall(g: torch.Generator) -> dict[str, float]:
 
 
 def _depth(g: torch.Generator) -> dict[str, float]:
-    """Return how far apart 32 tokens are after layers with skips and without, and when they are alike: of 10 draws."""
+    """Return how far apart 32 tokens are after layers with skips and without.
+
+    And after how many layers they are alike: of 10 draws.
+    """
     numbers: dict[str, float] = {}
     starts = [(_normal(g, 32, 32), _normal(g, 12, 3, 32, 32) / math.sqrt(32)) for _ in range(10)]
     for size in (0.5, 1.0, 3.0):
@@ -73,7 +76,7 @@ def _depth(g: torch.Generator) -> dict[str, float]:
 
 
 def _layers_until_alike(apart: list[float]) -> int:
-    """Return after how many layers a double cannot tell the tokens apart, or 13 if twelve are not enough."""
+    """Return after how many layers a double cannot tell the tokens apart, or 13."""
     return next(
         (layer for layer, away in enumerate(apart, start=1) if away < 1e-15), len(apart) + 1
     )

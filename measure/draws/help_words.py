@@ -22,7 +22,10 @@ PAGES, WORDS = 60, 2000
 def counted(
     texts: Mapping[str, str], pages: int, words: int
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the most frequent words of the longest texts, and for each text which of them it has, and how often."""
+    """Return the most frequent words of the longest texts.
+
+    And for each text which of them it has, and how often.
+    """
     longest = sorted(texts, key=lambda name: (-len(texts[name]), name))[:pages]
     counts = {name: Counter(re.findall("[a-z]+", texts[name].lower())) for name in longest}
     total = sum(counts.values(), Counter())

@@ -152,16 +152,23 @@ def always(cut: Cut) -> Callable[[str], Cut]:
     return lambda text: cut
 
 
+WAYS: dict[str, tuple[Callable[[int], Cut], Sequence[int]]] = {
+    "sheets": (cuts.sheets, (8, 32, 16, 64, 4, 1, 2, 128)),
+    "window": (cuts.window, (32, 64, 16, 128, 8, 192)),
+    f"window and first {FIRST}": (lambda n: cuts.window(n, FIRST), (32, 64, 16, 128, 8, 192)),
+    "averages": (cuts.means, (16, 64, 32, 128, 8, 192)),
+    "bits": (cuts.round_cache, (3, 4, 2, 6, 5, 8)),
+}
+
+
+def one(cut: str, setting: int) -> Case:
+    """Return a cut that changes tables by one number."""
+    return Case(cut, setting, always(WAYS[cut][0](setting)))
+
+
 def figure_cuts() -> list[Case]:
     """Return the cuts that change tables by one number: the paths of the figure."""
-    ways: list[tuple[str, Callable[[int], Cut], Sequence[int]]] = [
-        ("sheets", cuts.sheets, (8, 32, 16, 64, 4, 1, 2, 128)),
-        ("window", cuts.window, (32, 64, 16, 128, 8, 192)),
-        (f"window and first {FIRST}", lambda n: cuts.window(n, FIRST), (32, 64, 16, 128, 8, 192)),
-        ("averages", cuts.means, (16, 64, 32, 128, 8, 192)),
-        ("bits", cuts.round_cache, (3, 4, 2, 6, 5, 8)),
-    ]
-    return [Case(cut, n, always(make(n))) for cut, make, settings in ways for n in settings]
+    return [one(cut, setting) for cut, (_, settings) in WAYS.items() for setting in settings]
 
 
 def learned(
@@ -267,15 +274,8 @@ def weight_cuts(study: Study) -> list[Case]:
 
 def long_cases() -> list[Case]:
     """Return cuts of texts of 1,024 tokens."""
-    few = {
-        "none": (None, cuts.exact),
-        f"window and first {FIRST}": (64, cuts.window(64, FIRST)),
-        "window": (64, cuts.window(64)),
-        "bits": (3, cuts.round_cache(3)),
-        "sheets": (32, cuts.sheets(32)),
-    }
-    found = [Case(cut, n, always(made), 1024) for cut, (n, made) in few.items()]
-    return [*found[:-1], found[-1]._replace(texts=("prose",), draws=1)]
+    wanted = [(f"window and first {FIRST}", 64), ("window", 64), ("bits", 3), ("sheets", 32)]
+    return [case._replace(length=1024) for case in [none(), *(one(*name) for name in wanted)]]
 
 
 def parts_left_out(study: Study) -> list[Case]:
@@ -297,12 +297,11 @@ def none() -> Case:
 
 def graded() -> list[Case]:
     """Return the cuts whose answers are graded."""
-    wanted = [
-        ("window and first 4", 8), ("sheets", 8), ("window", 8), ("bits", 3), ("averages", 16),
-        ("sheets", 4),
-    ]  # fmt: skip
-    by_name = {(case.cut, case.setting): case for case in figure_cuts()}
-    return [none(), *(by_name[name] for name in wanted)]
+    wanted = {
+        "sheets": (4, 8, 16), "window": (8, 16), f"window and first {FIRST}": (4, 8, 16, 32),
+        "averages": (8, 16), "bits": (3, 4),
+    }  # fmt: skip
+    return [none(), *(one(cut, setting) for cut in wanted for setting in wanted[cut])]
 
 
 def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:

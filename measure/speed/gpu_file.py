@@ -1,7 +1,7 @@
 """Keep of a GPU measurement what the book draws.
 
 The command is ``python -m measure.speed.linformer --device cuda --share``. It becomes one file of
-``lowrank_tutor/data/gpu/``, named after the card; ``book/gpu.md`` draws each file that is there.
+``lowrank_tutor/data/gpu/``, named after the card; ``book/measured.md`` draws each file there.
 """
 
 import math

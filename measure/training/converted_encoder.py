@@ -29,8 +29,7 @@ when it ends, and is not repeated. ``--short`` takes a few seconds, with a tiny 
 weights in place of the real one, and writes nothing.
 
 In a row, ``steps`` are of distillation before the score, and ``n`` counts the two tokens that frame
-a text; ``lost`` are the documents that come first with exact attention but not here, ``won`` the
-other way round.
+a text; ``recall_at_1`` is the share of documents that come first.
 """
 
 import ast
@@ -49,7 +48,7 @@ import torch
 from torch.nn import functional
 
 from lowrank_tutor.linformer import linformer_attention
-from measure.harness import processor_clock, provenance, say_if_busy, write
+from measure.harness import processor_clock, provenance, write
 from measure.training import loop
 from measure.training.minilm import SOURCE, Encoder, check, forward, framed, load, tokens
 from measure.training.rivals import local, local_and_averages
@@ -330,22 +329,14 @@ def queries(path: Path | None, sizes: Sizes) -> torch.Tensor:
     )
 
 
-def ranks(asked: torch.Tensor, documents: torch.Tensor) -> list[int]:
-    """Return the place of document i among all, by its similarity to query i; 1 is the first.
+def recall_at_1(asked: torch.Tensor, documents: torch.Tensor) -> float:
+    """Return the share of documents i that come first by their similarity to query i.
 
     Ties count against it.
     """
     similar = asked @ documents.T
-    return (similar >= similar.diagonal()[:, None]).sum(dim=1).tolist()
-
-
-def scores(places: list[int]) -> dict[str, float]:
-    """Return the share of documents that come first, and the mean of 1 / place."""
-    recall = statistics.mean(place == 1 for place in places)
-    return {
-        "recall_at_1": round(recall, 4),
-        "mrr": round(statistics.mean(1 / place for place in places), 4),
-    }
+    first = (similar >= similar.diagonal()[:, None]).sum(dim=1) == 1
+    return round(float(first.double().mean()), 4)
 
 
 class Distillation(loop.Training):
@@ -391,14 +382,13 @@ class Job(NamedTuple):
     steps: int
 
     def run(self, path: Path | None, sizes: Sizes) -> dict[str, Any]:
-        """Convert, distill, and return the place of the right document for every query."""
+        """Convert, distill, and return the share of queries whose document comes first."""
         torch.set_num_threads(1)
         distillation = Distillation(path, *self, sizes)
         if self.steps:
             distillation.go_on(self.steps)
         documents = embed(distillation.model, numbered(path, sizes)[1], self.n)
-        places = ranks(queries(path, sizes), documents)
-        return {**self._asdict(), **scores(places), "ranks": places}
+        return self._asdict() | {"recall_at_1": recall_at_1(queries(path, sizes), documents)}
 
 
 def seconds_of_a_step(
@@ -415,22 +405,7 @@ def seconds_of_a_step(
 def described(line: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
     where = f"{line['kind']:20} n = {line['n']}, seed {line['seed']}, {line['steps']:3} steps"
-    return f"{where}: recall at 1 {line['recall_at_1']:.3f}, mean reciprocal rank {line['mrr']:.3f}"
-
-
-def compared(line: dict[str, Any], exact: dict[str, Any]) -> dict[str, Any]:
-    """Return a run without its ranks, and how many documents came first.
-
-    They are counted for exact attention alone, and for this run alone.
-    """
-    pairs = list(zip(exact["ranks"], line["ranks"], strict=True))
-    lost = sum(before == 1 < after for before, after in pairs)
-    won = sum(after == 1 < before for before, after in pairs)
-    return {
-        **{name: line[name] for name in (*Job._fields, "recall_at_1", "mrr")},
-        "lost": lost,
-        "won": won,
-    }
+    return f"{where}: recall at 1 {line['recall_at_1']:.3f}"
 
 
 def main() -> int:
@@ -438,9 +413,6 @@ def main() -> int:
     parser = loop.parser_of(__doc__, "a tiny random encoder, one seed")
     parser.add_argument(
         "path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into"
-    )
-    parser.add_argument(
-        "--budget", type=float, default=BUDGET, help="seconds of distillation for each run"
     )
     options = parser.parse_args()
     short = options.short
@@ -454,18 +426,17 @@ def main() -> int:
     print(f"{len(documents)} documents, {len(train)} to train on", flush=True)
 
     def run(jobs: list[Job]) -> list[dict[str, Any]]:
-        return runs.carry_out(jobs, path, sizes, say=described, processes=2)
+        return runs.carry_out(jobs, path, sizes, say=described, processes=options.processes)
 
     lengths = sizes.lengths[::-1]  # long runs first
     untrained = [Job(kind, n, 0, 0) for n in lengths for kind in KINDS]
     untrained += [Job(DRAWN, n, seed, 0) for n in lengths for seed in range(1, seeds)]
     lines = run(untrained)
-    exact = {job.n: line for job, line in zip(untrained, lines, strict=True) if job.kind == "exact"}
     seconds = runs.once(
         "seconds_of_a_step", lambda: seconds_of_a_step(path, sizes, 1 if short else 5)
     )
     steps = {
-        (kind, n): 2 if short else round(options.budget / statistics.median(seconds[str(n)][kind]))
+        (kind, n): 2 if short else round(BUDGET / statistics.median(seconds[str(n)][kind]))
         for kind in DISTILLED
         for n in lengths
     }
@@ -480,7 +451,6 @@ def main() -> int:
     if not short:
         packages = ["numpy", "torch", *sorted(set(PACKAGES.values()) - {"numpy", "torch"})]
         meta = provenance(f"python -m measure.training.converted_encoder {path.name}", packages)
-        say_if_busy(meta["machine"])
         meta |= {
             "model": SOURCE,
             "sha256_of_weights": the_encoder(path).digest,
@@ -488,10 +458,9 @@ def main() -> int:
         }
         meta |= {
             "documents": len(documents),
-            "budget_seconds": options.budget,
+            "budget_seconds": BUDGET,
             "seconds_of_a_step": seconds,
         }
-        lines = [compared(each, exact[each["n"]]) for each in lines]
         print(f"written: {write('converted_encoder', meta, lines).name}")
     return 0
 

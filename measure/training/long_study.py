@@ -12,20 +12,15 @@ sign, and 16 other bytes by one that asks:
   the answers.
 
 ``python -m measure.training.long_study`` trains every kind from seed 0 at both ``RATES``, keeps the
-rate with the more right answers on the validation texts, and trains from another seed at that rate:
+rate with the more right answers on the validation texts, and trains from other seeds at that rate:
 all for 240 steps on the passage, and for 360 on the order, which takes longer to learn. The rate
 rises for 50 steps and falls linearly to a twentieth. No text that a run is scored on is from a file
-that training texts are from. Each run is scored five times on half of the validation texts, and at
-the end on all of them, and on the test texts. Places are learned, from a start in waves: from waves
-a tenth as high, exact attention took longer to learn the order.
-
-Seconds of a step are timed apart, all kinds in turn, as the process counts them (``--times``
-repeats that alone, and leaves the runs of the record as they are). With ``--resume runs.jsonl``
-every run is kept in that file when it ends, and is not repeated. It writes
-``lowrank_tutor/data/long_study.json``. ``--short`` takes seconds and writes nothing.
+that training texts are from. Places are learned, from a start in waves: from waves a tenth as high,
+exact attention took longer to learn the order. With ``--resume runs.jsonl`` every run is kept in
+that file when it ends, and is not repeated. It writes ``lowrank_tutor/data/long_study.json``.
+``--short`` takes seconds and writes nothing.
 """
 
-import json
 import math
 import random
 import sys
@@ -42,19 +37,10 @@ from torch.nn import functional
 
 from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.linformer import LinformerSelfAttention, pooling_projection
-from measure.harness import (
-    DATA,
-    add_device,
-    load_now,
-    processor_clock,
-    provenance,
-    say_if_busy,
-    wall_clock,
-    write,
-)
+from measure.harness import provenance, write
 from measure.training import loop
 from measure.training.loop import Block, Runs
-from measure.training.rivals import Attention, GatedDelta, Nothing, local, local_and_averages
+from measure.training.rivals import Attention, Nothing, local, local_and_averages
 
 PACKAGES = (
     "numpy scipy sklearn torch sympy matplotlib sphinx docutils IPython networkx sqlalchemy jedi "
@@ -76,14 +62,13 @@ class Sizes(NamedTuple):
     texts: int = 400  # of a package, to train on
     held_out: tuple[int, int] = (10, 20)  # of a package, to validate and to test
     steps: tuple[int, int] = (240, 360)  # on the passage and on the order
-    checks: int = 6  # the last one at the end
 
     def of(self, task: str) -> int:
         """Return for how many steps all kinds train on a task."""
         return self.steps[list(TASKS).index(task)]
 
 
-SHORT = Sizes(n=128, batch=2, texts=8, held_out=(2, 2), steps=(4, 4), checks=2)
+SHORT = Sizes(n=128, batch=2, texts=8, held_out=(2, 2), steps=(4, 4))
 
 
 KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
@@ -96,7 +81,6 @@ KINDS: dict[str, Callable[[Sizes], nn.Module]] = {
     "random, learned": lambda sizes: LinformerSelfAttention(WIDTH, HEADS, sizes.n, K),
     "window and averages": lambda sizes: Attention(WIDTH, HEADS, local_and_averages(BLOCK)),
     "linear": lambda sizes: Attention(WIDTH, HEADS, linear_attention),
-    "gated delta rule": lambda sizes: GatedDelta(WIDTH, HEADS),
 }
 
 
@@ -195,14 +179,12 @@ def plant(
 class Training(loop.Training):
     """A model in training."""
 
-    def __init__(
-        self, task: str, kind: str, seed: int, rate: float, sizes: Sizes, device: str
-    ) -> None:
+    def __init__(self, task: str, kind: str, seed: int, rate: float, sizes: Sizes) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self.passages, self.sizes, self.device = TASKS[task], sizes, device
+        self.passages, self.sizes = TASKS[task], sizes
         self.generator = torch.Generator().manual_seed(seed)
-        self.model = Encoder(kind, sizes).to(device)
+        self.model = Encoder(kind, sizes)
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=rate, weight_decay=0.01)
         super().__init__(optimizer, 50, sizes.of(task))
 
@@ -217,18 +199,15 @@ class Training(loop.Training):
         self, x: torch.Tensor, generator: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits (batch, questions, 8), and what is right (batch,)."""
-        shown, asked, first = (each.to(self.device) for each in plant(x, self.passages, generator))
+        shown, asked, first = plant(x, self.passages, generator)
         return self.model(shown, asked), first
 
     @torch.no_grad()
-    def right(self, part: str, every: int = 1) -> list[int]:
-        """Return how many questions are answered rightly in each held-out text.
-
-        It can take every second or third text only.
-        """
+    def right(self, part: str) -> list[int]:
+        """Return how many questions are answered rightly in each held-out text."""
         self.model.eval()
         generator, counts = torch.Generator().manual_seed(1), []
-        for texts in corpus(self.sizes)[part][::every].split(8):
+        for texts in corpus(self.sizes)[part].split(8):
             logits, wanted = self.guesses(texts, generator)
             counts += (logits.argmax(dim=2) == wanted[:, None]).sum(dim=1).tolist()
         self.model.train()
@@ -248,18 +227,13 @@ class Job(NamedTuple):
     seed: int
     rate: float
 
-    def run(self, sizes: Sizes, device: str) -> dict[str, Any]:
-        """Train, and return the curve of validation scores, and each test text's right answers."""
-        training, curve, steps = Training(*self, sizes, device), [], sizes.of(self.task)
-        checks = {steps * i // sizes.checks for i in range(1, sizes.checks)}
-        for step in range(1, steps + 1):
-            training.go_on()
-            if step in checks:
-                curve.append([step, share(training.right("validation", every=2))])
-        curve.append([steps, share(training.right("validation"))])
+    def run(self, sizes: Sizes) -> dict[str, Any]:
+        """Train, and return the validation score, and each test text's right answers."""
+        training = Training(*self, sizes)
+        training.go_on(sizes.of(self.task))
         right = training.right("test")
-        row = {**self._asdict(), "steps": steps, "curve": curve, "test": share(right)}
-        return row | {"right": "".join(COUNTS[count] for count in right)}
+        scores = {"validation": share(training.right("validation")), "test": share(right)}
+        return self._asdict() | scores | {"right": "".join(COUNTS[count] for count in right)}
 
 
 def best_rates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
@@ -268,7 +242,7 @@ def best_rates(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
     Of two equals the larger is taken.
     """
     ended = sorted(
-        (row["curve"][-1][1], row["rate"], row["task"], row["kind"])
+        (row["validation"], row["rate"], row["task"], row["kind"])
         for row in rows
         if row["seed"] == 0
     )
@@ -315,65 +289,30 @@ def results(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def seconds_of_a_step(sizes: Sizes, device: str, blocks: int) -> dict[str, Any]:
-    """Time training steps of every kind, in turn, on one thread.
-
-    On a CPU the process counts them.
-    """
-    trainings = {kind: Training("passage", kind, 0, RATES[0], sizes, device) for kind in KINDS}
-    clock = processor_clock if device == "cpu" else wall_clock
-    load = load_now("load_average")
-    return {
-        "clock": clock.__name__,
-        **load,
-        "seconds": loop.seconds_of_a_step(trainings, 3, blocks, clock),
-    }
-
-
 def described(line: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
     where = f"{line['task']:8} {line['kind']:20} seed {line['seed']} rate {line['rate']:g}"
-    return (
-        f"{where}: {line['test']:.1%} of test questions after {line['steps']} steps; "
-        f"{line['curve']}"
-    )
+    return f"{where}: {line['test']:.1%} of test questions"
 
 
 def main() -> int:
-    """Train all kinds on both tasks, print each run, time their steps, and write the data."""
+    """Train all kinds on both tasks, print each run, and write the data."""
     parser = loop.parser_of(__doc__, "short texts, one seed, few steps")
-    add_device(parser)
-    parser.set_defaults(seeds=2)
-    parser.add_argument(
-        "--processes", type=int, default=1, help="runs at a time, on one thread each"
-    )
-    parser.add_argument(
-        "--times", action="store_true", help="only time the steps again, in the record that exists"
-    )
     options = parser.parse_args()
-    sizes, seeds, blocks = (SHORT, 1, 1) if options.short else (Sizes(), options.seeds, 15)
-    if options.times:
-        meta, rows = json.loads((DATA / "long_study.json").read_text(encoding="utf-8")).values()
-        meta = meta | {"times": seconds_of_a_step(sizes, "cpu", blocks)}
-        print(f"written: {write('long_study', meta, rows).name}")
-        return 0
+    sizes, seeds = (SHORT, 1) if options.short else (Sizes(), options.seeds)
     packages = ["torch", *(name.replace("sklearn", "scikit-learn") for name in PACKAGES)]
     meta = provenance("python -m measure.training.long_study", packages)
-    say_if_busy(meta["machine"])
     runs = Runs(options.resume, Job)
     corpus(sizes)  # here once, for all processes
 
     def train(jobs: list[Job]) -> list[dict[str, Any]]:
-        return runs.carry_out(
-            jobs, sizes, options.device, say=described, processes=options.processes
-        )
+        return runs.carry_out(jobs, sizes, say=described, processes=options.processes)
 
     rows = train([Job(task, kind, 0, rate) for task in TASKS for kind in KINDS for rate in RATES])
     rates = best_rates(rows)
     rows += train([Job(*pair, seed, rates[pair]) for seed in range(1, seeds) for pair in rates])
-    times = runs.once("times", lambda: seconds_of_a_step(sizes, options.device, blocks))
     if not options.short:
-        meta |= {"sizes": sizes._asdict(), "times": times, "results": results(rows)}
+        meta |= {"sizes": sizes._asdict(), "results": results(rows)}
         print(f"written: {write('long_study', meta, rows).name}")
     return 0
 

@@ -135,6 +135,7 @@ def parser_of(study: str | None, short: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(study or "").partition("\n")[0])
     parser.add_argument("--short", action="store_true", help=f"{short}, nothing written")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--processes", type=int, default=2, help="runs at a time")
     parser.add_argument(
         "--resume", type=Path, help="a file of runs, a line each: to go on with, and to add to"
     )

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,24 +23,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lowrank_tutor.caches import kv_cache_numbers
-from lowrank_tutor.states import delta_attention
+from lowrank_tutor.states import delta_attention, window_attention
 from lowrank_tutor.storyteller.model import causal_attention
 from measure.harness import provenance, write
 from measure.training.loop import Block, Runs, Training, parser_of
-from measure.training.storyteller_designs import MEAN_OF, NEWEST, linear, means, window
+from measure.training.storyteller_designs import NEWEST, linear, window
 
 NAME = "recall"
 SYMBOLS, LOADS, TOKENS = 128, (2, 4, 8, 16, 32, 64, 128), 768
 DIM, HEADS, WIDTH = 64, 2, 16
-LATENT, INDEX, CHOSEN = 16, 8, 16
-STEPS, WARM_UP, EVERY, RATES = 600, 100, 100, (0.003, 0.01)
-ON_THE_WAY, VALIDATION, TEST, HELD_OUT = (
-    1,
-    2,
-    3,
-    1_000_000,
-)  # the last is where the seeds of held-out texts begin
-ASKED = {ON_THE_WAY: 512, VALIDATION: 1024, TEST: 2048}  # questions of each load
+LATENT, MEAN_OF = 16, 8
+STEPS, WARM_UP, RATES = 600, 100, (0.003, 0.01)
+VALIDATION, TEST, HELD_OUT = 2, 3, 1_000_000  # the last: where seeds of held-out texts begin
+ASKED = {VALIDATION: 1024, TEST: 2048}  # questions of each load
 
 
 def delta(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, keep: Tensor) -> Tensor:
@@ -53,24 +47,14 @@ def delta(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, keep: Tensor) -> Tensor
     )
 
 
-def index(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, tells: Tensor) -> Tensor:
-    """Attend to the 16 tokens of highest index score.
-
-    The score is added to their logits, so that the index learns too.
-    """
-    n = q.shape[2]
-    score = (asks @ tells.mT / math.sqrt(INDEX)).masked_fill(
-        torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf
-    )
-    least = score.topk(min(CHOSEN, n), dim=3).values[..., -1:]
-    logits = (q @ k.mT / math.sqrt(WIDTH) + score).masked_fill(score < least, -torch.inf)
-    return logits.softmax(dim=3) @ v
+def means(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attend to the newest 16 tokens, and to means of 8 of the older ones."""
+    return window_attention(q, k, v, window=NEWEST, m=MEAN_OF)
 
 
 KINDS: dict[str, Callable[..., Tensor]] = {
     "attention": causal_attention, "window": window, "means": means, "linear": linear,
-    "delta": delta,
-    "latents": causal_attention, "index": index,
+    "delta": delta, "latents": causal_attention,
 }  # fmt: skip
 HYBRIDS = (
     "window, then attention",
@@ -95,9 +79,7 @@ def kept(kind: str, n: int) -> int:
         return n * kv_cache_numbers(1, latent=LATENT)
     averaged = max(0, n - NEWEST) // MEAN_OF
     tokens = {"window": min(n, NEWEST), "means": n - averaged * (MEAN_OF - 1)}.get(kind, n)
-    return tokens * kv_cache_numbers(
-        1, heads=HEADS, width=WIDTH, index=INDEX if kind == "index" else 0
-    )
+    return tokens * kv_cache_numbers(1, heads=HEADS, width=WIDTH)
 
 
 class Attention(nn.Module):
@@ -108,9 +90,7 @@ class Attention(nn.Module):
         inner = HEADS * WIDTH
         self.kind = kind
         self.gates = nn.Linear(DIM, 2 * HEADS) if kind == "delta" else nn.Identity()
-        self.sizes = (
-            [inner, LATENT] if kind == "latents" else [inner] * 3 + [INDEX] * 2 * (kind == "index")
-        )
+        self.sizes = [inner, LATENT] if kind == "latents" else [inner] * 3
         self.into, self.out = (
             nn.Linear(DIM, sum(self.sizes), bias=False),
             nn.Linear(inner, DIM, bias=False),
@@ -125,10 +105,8 @@ class Attention(nn.Module):
         q, *rest = y.split(self.sizes, dim=2)
         if self.kind == "latents":
             rest = list(self.up(rest[0]).chunk(2, dim=2))
-        q, k, v = (part.unflatten(2, (HEADS, -1)).transpose(1, 2) for part in (q, *rest[:2]))
-        further = [part[:, None] for part in rest[2:]]
-        if self.kind == "delta":
-            further = list(self.gates(x).transpose(1, 2).chunk(2, dim=1))
+        q, k, v = (part.unflatten(2, (HEADS, -1)).transpose(1, 2) for part in (q, *rest))
+        further = self.gates(x).transpose(1, 2).chunk(2, dim=1) if self.kind == "delta" else ()
         mixed: Tensor = self.out(KINDS[self.kind](q, k, v, *further).transpose(1, 2).flatten(2))
         return mixed
 
@@ -160,15 +138,13 @@ def texts(number: int, load: int, generator: torch.Generator) -> tuple[Tensor, T
     return torch.cat([told, keys.gather(1, order)], dim=1), values.gather(1, order)
 
 
-def graded(model: Model, load: int, seed: int) -> tuple[float, float]:
-    """Return the share of right answers on held-out texts, and its standard error over texts."""
-    asked = ASKED[seed % 10]
-    ids, answers = texts(
-        max(2, asked // load), load, torch.Generator().manual_seed(HELD_OUT + seed)
-    )
+def graded(model: Model, load: int, seed: int) -> float:
+    """Return the share of right answers on held-out texts."""
+    generator = torch.Generator().manual_seed(HELD_OUT + seed)
+    ids, answers = texts(ASKED[seed % 10] // load, load, generator)
     with torch.no_grad():
-        shares = (model(ids, load).argmax(dim=2) == answers).double().mean(dim=1)
-    return round(float(shares.mean()), 4), round(float(shares.std()) / math.sqrt(len(shares)), 4)
+        right = model(ids, load).argmax(dim=2) == answers
+    return round(float(right.double().mean()), 4)
 
 
 class PairsTraining(Training):
@@ -197,29 +173,17 @@ class Job(NamedTuple):
     seed: int
     steps: int
 
-    def run(self, every: int) -> dict[str, Any]:
-        """Train, and return right answers by load: on the way, for validation, and of the test.
-
-        Those of the test have standard errors.
-        """
+    def run(self) -> dict[str, Any]:
+        """Train, and return the shares of right answers by load, for validation and of the test."""
         torch.set_num_threads(1)
-        training, curve, start = PairsTraining(*self), [], time.process_time()
-        for step in range(every, self.steps + 1, every):
-            training.go_on(every)
-            curve.append([step, *(graded(training.model, load, ON_THE_WAY)[0] for load in LOADS)])
-        seconds, seed = round(time.process_time() - start, 1), 10 * (self.seed + 1)
-        validation, test = (
-            [graded(training.model, load, seed + part) for load in LOADS]
-            for part in (VALIDATION, TEST)
-        )
-        means, errors = zip(*test, strict=True)
-        found = {
-            "validation": [share for share, _ in validation],
-            "test": means,
-            "error": errors,
-            "curve": curve,
+        training = PairsTraining(*self)
+        training.go_on(self.steps)
+        seed = 10 * (self.seed + 1)
+        parts = {"validation": VALIDATION, "test": TEST}
+        return self._asdict() | {
+            name: [graded(training.model, load, seed + part) for load in LOADS]
+            for name, part in parts.items()
         }
-        return {**self._asdict(), "seconds": seconds, **found}
 
 
 def chosen(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -236,28 +200,19 @@ def chosen(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 def described(row: dict[str, Any]) -> str:
     """Lay one run out for the eye."""
-    return (
-        f"{row['design']:18} rate {row['rate']:g} seed {row['seed']} {row['seconds']:5} s: "
-        f"{row['test']}"
-    )
+    return f"{row['design']:18} rate {row['rate']:g} seed {row['seed']}: {row['test']}"
 
 
 def main() -> int:
     """Train all designs at both rates, then further seeds at the better one, and write the data."""
-    parser = parser_of(__doc__, "few steps, one rate and seed")
-    parser.add_argument("--processes", type=int, default=1)
-    options = parser.parse_args()
-    steps, every, seeds, rates = (
-        (4, 2, 1, RATES[:1]) if options.short else (STEPS, EVERY, options.seeds, RATES)
-    )
-    meta, runs = (
-        provenance("python -m measure.training.recall", ["torch"]),
-        Runs(options.resume, Job),
-    )
+    options = parser_of(__doc__, "few steps, one rate and seed").parse_args()
+    steps, seeds, rates = (4, 1, RATES[:1]) if options.short else (STEPS, options.seeds, RATES)
+    meta = provenance("python -m measure.training.recall", ["torch"])
+    runs = Runs(options.resume, Job)
 
     def train(*jobs: tuple[str, float, int], longer: int = 1) -> list[dict[str, Any]]:
         every_job = [Job(*job, longer * steps) for job in jobs]
-        return runs.carry_out(every_job, every, say=described, processes=options.processes)
+        return runs.carry_out(every_job, say=described, processes=options.processes)
 
     rows = train(*((design, rate, 0) for design in DESIGNS for rate in rates))
     best = chosen(rows)

@@ -13,7 +13,6 @@ from torch import nn
 from torch.nn import functional
 
 from lowrank_tutor.linformer import pooling_projection
-from lowrank_tutor.states import delta_attention
 
 
 class Attention(nn.Module):
@@ -122,33 +121,3 @@ def local_and_averages(block: int) -> Callable[..., torch.Tensor]:
         return out.flatten(2, 3)
 
     return attend
-
-
-class GatedDelta(nn.Module):
-    """Gated DeltaNet in both directions.
-
-    One state reads from the left, one from the right, with half of the heads each.
-    """
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.to_qkv = nn.Linear(width, 3 * width, bias=False)
-        self.to_gates = nn.Linear(width, 2 * heads)
-        self.to_out = nn.Linear(width, width)
-        self.norm = nn.RMSNorm(width // heads)
-        nn.init.constant_(self.to_gates.bias[heads:], 4.0)  # begin by forgetting little
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Mix the tokens, x (batch, n, width)."""
-        q, k, v = (
-            y.unflatten(2, (self.heads, -1)).transpose(1, 2) for y in self.to_qkv(x).chunk(3, dim=2)
-        )
-        beta, keep = self.to_gates(x).transpose(1, 2).chunk(2, dim=1)
-        q, k = functional.normalize(q, dim=-1), functional.normalize(k, dim=-1)
-        half = self.heads // 2
-        parts = [q, k, v, beta.sigmoid(), functional.logsigmoid(keep)]
-        turned = [torch.cat([y[:, :half], y[:, half:].flip(2)], dim=1) for y in parts]
-        out = delta_attention(*turned[:4], log_decay=turned[4])
-        out = self.norm(torch.cat([out[:, :half], out[:, half:].flip(2)], dim=1))
-        return self.to_out(out.transpose(1, 2).flatten(2))

@@ -62,7 +62,6 @@ def main() -> int:
         return 0
     path = DATA / "storyteller_weights.json"
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    storyteller.trained_weights.cache_clear()
     record["meta"]["right"] = storyteller.grade(storyteller.load(), told)
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(

@@ -22,7 +22,7 @@ import torch
 from torch.nn import functional as F
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.caches import inject_lora
+from lowrank_tutor.adapters import inject_lora
 from lowrank_tutor.storyteller import KINDS, Story
 from measure.harness import provenance, write
 
@@ -188,27 +188,23 @@ def relatives(trained: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> int:
     """Train at each rank, print, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--short", action="store_true", help="two steps each, and nothing is written"
-    )
+    parser.add_argument("--short", action="store_true", help="two steps of each, nothing written")
     short = parser.parse_args().short
     torch.set_num_threads(1)
 
     def trained(run: Run, **length: int) -> dict[str, Any]:
-        row = learn(run, **({"steps": 2, "every": 2, "tested": 3} if short else length))
+        row = learn(run, **length)
         print(*run, row["loss"], row["curve"][-1], flush=True)
         return row
 
+    if short:
+        for method in METHODS:
+            trained(Run("with old jobs", 2, 0, method), steps=2, every=2, tested=3)
+        return 0
     rows = [trained(run) for run in strengths()] + relatives(trained)
-    if not short:
-        meta = provenance("python -m measure.training.storyteller_lora", ["numpy", "torch"])
-        settings = {
-            "steps": STEPS,
-            "steps_of_relatives": FEWER["steps"],
-            "batch": BATCH,
-            "tested": TESTED,
-        }
-        write("storyteller_lora", meta | settings, rows)
+    meta = provenance("python -m measure.training.storyteller_lora", ["numpy", "torch"])
+    meta |= {"steps": STEPS, "steps_of_relatives": FEWER["steps"], "batch": BATCH, "tested": TESTED}
+    write("storyteller_lora", meta, rows)
     return 0
 
 

@@ -23,6 +23,10 @@ const printing = {
     all("details.hide, .toctree-wrapper > .caption, #jb-print-docs-body").forEach((e) =>
       e.remove(),
     );
+    // Pages outside the list of contents are about the site, too.
+    all('a[href^="#document-"]')
+      .filter((a) => !document.getElementById(decodeURIComponent(a.hash.slice(1))))
+      .forEach((a) => a.replaceWith(...a.childNodes));
     // A mark goes into its page, or a link would lead to the page before. In the text only the entry is the target.
     all('.toctree-wrapper > span[id^="document-"]').forEach((mark) =>
       mark.nextElementSibling?.prepend(mark),

@@ -45,8 +45,28 @@
       const now = state(kept, item.dataset.kind);
       item.dataset.state = now;
       item.querySelector(".state")?.remove();
-      if (now) item.append(element("span", { class: "state" }, ` ${STATES[now]}`));
+      const words = isMissed(kept[item.dataset.kind]) ? "missed the last time" : STATES[now];
+      if (now) item.append(element("span", { class: "state" }, ` ${words}`));
     });
+  /** Above the map, with links: what was missed, and what has rested as long as practice.js says. */
+  const due = (kept, kinds) => {
+    const place = document.querySelector(".promises"),
+      wait = ({ days }) => 864e5 * [1, 7, 30][Math.max(0, Math.min(2, (days?.length ?? 0) - 1))];
+    const ripe = kinds.filter(
+      ([kind]) =>
+        kind in kept &&
+        (isMissed(kept[kind]) || Date.now() - when(record(kept[kind])) >= wait(record(kept[kind]))),
+    );
+    document.getElementById("due")?.remove();
+    if (!place || !ripe.length) return;
+    const links = ripe.flatMap(([kind, [, promise, page]], i) => [
+      i ? ", " : "",
+      element("a", { href: `${page}.html#practice-${kind}` }, promise),
+      isMissed(kept[kind]) ? " (you missed it)" : "",
+    ]);
+    place.before(element("p", { id: "due" }, element("strong", {}, "Due: "), ...links, "."));
+  };
+  const isMissed = (one) => record(one).missed === true;
   const isDay = (day) => typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day);
   const isKept = (one) =>
     Array.isArray(record(one).days) &&
@@ -104,9 +124,9 @@
     }
     if (!known.length) return place.replaceChildren(...place.empty);
     const items = known.map(([kind, [, promise, page]]) => {
-      const { days, missed } = record(kept[kind]),
+      const { days } = record(kept[kind]),
         count = Array.isArray(days) ? days.length : 0;
-      const said = `${STATES[state(kept, kind)]}: right without a step on ${count} ${count === 1 ? "day" : "days"}${missed === true ? ", missed the last time" : ""}`;
+      const said = `${STATES[state(kept, kind)]}: right without a step on ${count} ${count === 1 ? "day" : "days"}${isMissed(kept[kind]) ? ", missed the last time" : ""}`;
       return element(
         "li",
         {},
@@ -143,11 +163,16 @@
       place = document.getElementById("practice-kept");
     rings(kept, kinds);
     map(kept);
+    due(kept, kinds);
     if (place) list(place, kept, kinds);
   };
-  const unfold = () =>
-    location.hash.startsWith("#practice-") &&
-    document.getElementById(location.hash.slice(1))?.setAttribute("open", "");
+  const unfold = () => {
+    const at = document.getElementById(location.hash.slice(1)),
+      fold = at?.closest("details:not([open])");
+    if (!fold) return;
+    fold.open = true;
+    at.scrollIntoView();
+  };
   addEventListener("DOMContentLoaded", () => {
     show();
     unfold();

@@ -74,9 +74,9 @@ addEventListener("DOMContentLoaded", () => {
       sum *
       (/\/\d\d-/.test(address)
         ? 1.2
-        : /glossary|notation|bibliography/.test(address)
+        : /glossary|bibliography/.test(address)
           ? 0.8
-          : /api\.html/.test(address)
+          : /#lowrank_tutor/.test(address)
             ? 0.4
             : 1)
     );

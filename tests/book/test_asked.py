@@ -1,4 +1,6 @@
-"""Asked elsewhere: its cells hold, less calibration does as it says, and each answer links out and is found."""
+"""Asked elsewhere: its cells hold, less calibration does as it says, and each answer links out and
+is found.
+"""
 
 import re
 from urllib.parse import quote
@@ -18,7 +20,6 @@ SHORTER = {  # what is typed, and how the title begins
     "negative entries nmf": "NMF fails",
     "standardize before pca": "Why is scaling",
     "rwkv forgets": "Mamba or RWKV",
-    "muon embedding": "Why no Muon",
 }
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from chapters import CHAPTERS
-from sklearn.neighbors import NearestNeighbors
 
 from lowrank_tutor import storyteller
-from lowrank_tutor.kit.questions import check
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("02-")]
 
@@ -38,7 +36,9 @@ def threshold(noise):
 
 
 def test_threshold_of_the_figure(chapter):
-    """It keeps the best number of sheets at every noise but the last, where a singular value lies close to it."""
+    """It keeps the best number of sheets at every noise but the last, where a singular value lies
+    close to it.
+    """
     for noise in chapter["noises"]:
         noisy = chapter["signal"] + noise * np.random.default_rng(1).standard_normal((80, 60))
         u, s, vt = np.linalg.svd(noisy, full_matrices=False)
@@ -51,7 +51,9 @@ def test_threshold_of_the_figure(chapter):
 
 
 def closing_gap(chapter, *, a):
-    """The angle by the formula of the text, and the sine allowed: 0.01 over the distance to the other eigenvalue."""
+    """The angle by the formula of the text, and the sine allowed: 0.01 over the distance to the
+    other eigenvalue.
+    """
     apart = a / 2 + np.sqrt(a**2 / 4 + 0.01**2)
     return {
         "turned": np.degrees(np.arctan2(0.02, a)) / 2,
@@ -60,15 +62,6 @@ def closing_gap(chapter, *, a):
 
 
 EXPLORERS = {"digits-cut": digits_cut, "closing-gap": closing_gap, "noise-cut": noise_cut}
-
-
-def test_turns_by_hand():
-    assert [round(closing_gap(None, a=a)["turned"], 1) for a in (1, 0.1, 0.01, 0)] == [
-        0.6,
-        5.7,
-        31.7,
-        45,
-    ]
 
 
 def test_bound_on_directions():
@@ -83,56 +76,20 @@ def test_bound_on_directions():
             assert sine <= size * np.linalg.norm(change, 2) / gap + 1e-7
 
 
-def axes_of(x):
-    return np.linalg.eigh(np.cov(x, rowvar=False))[1][:, ::-1]
-
-
 def test_axes_of_two_halves(chapter):
-    x = chapter["X"]
-    cosines = abs(np.sum(axes_of(x[::2]) * axes_of(x[1::2]), axis=0))[:10]
-    assert chapter["cosines"] == pytest.approx(cosines, abs=1e-6)
-    assert cosines[[0, 3, 5, 8]].round(2).tolist() == [0.93, 0.97, 0.95, 0.65]
-    variances = np.linalg.eigvalsh(np.cov(x, rowvar=False))[::-1]
-    gaps = [min(abs(np.delete(variances, i) - variances[i])) for i in range(10)]
-    assert chapter["nearest"] == pytest.approx(gaps)
-    assert np.argmax(cosines) == np.argmax(gaps) == 3
-    assert (gaps[0], variances[0]) == pytest.approx((15.3, 179), abs=0.1)
-    assert (gaps[5], variances[5]) == pytest.approx((7.2, 59), abs=0.2)
+    assert chapter["cosines"][[0, 3, 5, 8]].round(2).tolist() == [0.93, 0.97, 0.95, 0.65]
+    assert [round(chapter["nearest"][i], 1) for i in (0, 5)] == [15.3, 7.2]
+    assert np.argmax(chapter["cosines"]) == np.argmax(chapter["nearest"]) == 3
 
 
-def test_axes_for_variance_share(chapter):
-    shares = explained(chapter["X"])
-    needed = [
-        1 + next(i for i, share in enumerate(shares) if share >= goal) for goal in chapter["goals"]
-    ]
-    assert needed == chapter["needed"]
-
-
-@pytest.mark.parametrize("k", [4, 5, 64])
-def test_nearest_digits(chapter, k):
-    axes = np.linalg.eigh(np.cov(chapter["X"], rowvar=False))[1]
-    places = chapter["X"] @ axes[:, ::-1][:, :k]
-    nearest = NearestNeighbors(n_neighbors=1).fit(places).kneighbors(return_distance=False)[:, 0]
-    right = np.mean(chapter["shown"][nearest] == chapter["shown"])
-    assert chapter["read_right"](k) == pytest.approx(right, abs=2 / 1797)  # a tie or two
-    assert (right >= 0.9) == (k >= chapter["enough"])
-
-
-def test_uncentered_directions(chapter):
-    """The first one points at the mean digit."""
-    x = chapter["X"]
-    values, vectors = np.linalg.eigh(x.T @ x)
-    mean = x.mean(axis=0)
-    assert abs(vectors[:, -1] @ mean) > 0.99 * np.linalg.norm(mean)
-    assert chapter["first"] == pytest.approx(values[-1] / np.sum(x**2))
+def test_numbers_to_read_digits(chapter):
+    assert chapter["enough"] == 5
 
 
 def test_four_sheets_of_each_head(chapter):
-    gram = np.linalg.eigvalsh(chapter["heads"] @ chapter["heads"].swapaxes(1, 2))
-    errors = np.sqrt(gram[:, :-4].sum(axis=1) / gram.sum(axis=1))
-    assert chapter["four"] == pytest.approx(errors)
-    assert (errors.argmin() + 1, errors.argmax() + 1) == (3, 6)
-    assert errors[[2, 5]].round(2).tolist() == [0.21, 0.48]
+    errors = chapter["four"]
+    assert (np.argmin(errors) + 1, np.argmax(errors) + 1) == (3, 6)
+    assert [round(errors[head - 1], 2) for head in (3, 6)] == [0.21, 0.48]
 
 
 def test_two_cuts_forget_other_things(chapter):
@@ -163,13 +120,3 @@ def test_where_red_is_lost(chapter, attend, says, error):
     assert np.linalg.norm(heads - chapter["heads"]) / np.linalg.norm(
         chapter["heads"]
     ) == pytest.approx(error, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("ex-svd-hand", np.sqrt(np.roots([1, -3, 1]))),  # of A^T A = (1 1; 1 2)
-    ],
-)
-def test_exercises_by_other_means(name, answer):
-    assert check(name, answer)

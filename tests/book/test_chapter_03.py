@@ -18,7 +18,9 @@ def norm(x):
 
 
 def told_right(old, labels, new, truth):
-    """Return the share of points nearest to the mean of their own class, measured by the covariance within classes."""
+    """Return the share of points nearest to the mean of their own class, measured by the covariance
+    within classes.
+    """
     classes, shares = np.unique(labels, return_counts=True)
     means = np.stack([old[labels == c].mean(axis=0) for c in classes])
     within = sum(
@@ -62,7 +64,9 @@ def completion_error(chapter, *, k, penalty):
 
 
 def who_asks_whom(chapter, *, way, sheet):
-    """Take the SVD by eigenvectors; a part is judged by the errors, of the page's parts and of the package's best."""
+    """Take the SVD by eigenvectors; a part is judged by the errors, of the page's parts and of the
+    package's best.
+    """
     head, story = (
         storyteller.tables([storyteller.encode(chapter["story"])])[0, 1, 3],
         chapter["story"],
@@ -98,7 +102,9 @@ def test_new_digits_are_new(chapter):
 
 
 def test_order_of_methods(chapter):
-    """By theorem PCA is ahead of LDA and NMF on the digits it was fitted to; on new ones they could win."""
+    """By theorem PCA is ahead of LDA and NMF on the digits it was fitted to; on new ones they could
+    win.
+    """
     for k in chapter["KS"]:
         errors = {method: chapter["off"][method][k - 1] for method in chapter["FAMILY"]}
         assert errors["autoencoder"] < errors["PCA"] < min(errors["LDA"], errors["NMF"])

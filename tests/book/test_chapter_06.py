@@ -1,6 +1,4 @@
-"""Attention: NumPy judges of its explorer and of six words, and what the storyteller says."""
-
-import math
+"""Attention: a NumPy judge of its explorer, and what the storyteller says."""
 
 import numpy as np
 import pytest
@@ -54,25 +52,12 @@ def head_rank(_chapter, *, layer, head, rank):
 
 EXPLORERS = {"head-rank": head_rank}
 
-SIX = {"the": (0, 0), "cat": (2, 0), "slept": (0, 2), "it": (1, 0), "was": (0, 1), "tired": (1, 1)}
-
-
-def test_six_words_by_hand(chapter):
-    """Entry by entry, in plain Python."""
-    table = []
-    for a, b in SIX.values():  # the query is (a, b) times ((0, 1), (2, 0))
-        powers = [math.exp((2 * b * c + a * d) / math.sqrt(2)) for c, d in SIX.values()]
-        table.append([power / sum(powers) for power in powers])
-    assert list(chapter["WORDS"]) == list(SIX)
-    np.testing.assert_allclose(chapter["weights"], table)
-    np.testing.assert_allclose(
-        chapter["output"], np.array(table) @ [(2 * a, b) for a, b in SIX.values()]
-    )
-
 
 @pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
 def test_softmax_error(size):
-    """No two rows come further apart than their logits; two equal weights come as far, nearly, by a small error."""
+    """No two rows come further apart than their logits; two equal weights come as far, nearly, by a
+    small error.
+    """
     g = np.random.default_rng(0)
     x = g.normal(scale=3, size=(500, 12))
     y = x + size * g.choice([-1, 1], size=x.shape)
@@ -90,7 +75,8 @@ def test_softmax_error(size):
     ],
 )
 def test_two_questions(cut, error, note, color):
-    words = "<s> Ada wears gold . Ben wears red . re la fa so mi do . again : re la fa so mi do . Ada wears"
+    tune = "re la fa so mi do"
+    words = f"<s> Ada wears gold . Ben wears red . {tune} . again : {tune} . Ada wears"
     ids = [storyteller.encode(words)]
     said = storyteller.forward(ids, attend=cut)[0].argmax(axis=1)
     assert [storyteller.WORDS[said[at]] for at in (words.split().index("again") + 6, -1)] == [
@@ -116,7 +102,9 @@ def test_opening():
 
 
 def test_heads_and_jobs(chapter):
-    """With one sheet each: which heads lose no answer, which job is whose, and two that stand in for each other."""
+    """With one sheet each: which heads lose no answer, which job is whose, and two that stand in
+    for each other.
+    """
     one = {
         (layer, head): chapter["one_cut"](layer, head, 1)
         for layer in (1, 2)
@@ -165,12 +153,6 @@ def test_directions_of_a_head(chapter):
     assert chapter["fewest"] == {"where to look": 6, "what to bring": 3}
     every = {pair: shares[-1] for pair, shares in chapter["pairs"].items()}
     assert every == {"where to look": 1, "what to bring": 1}
-    same = storyteller.forward([storyteller.encode(chapter["TALE"])])
-    for pair in (("q", "k"), ("out", "v")):
-        weights = chapter["in_pairs"](pair, 16)
-        np.testing.assert_allclose(
-            storyteller.forward([storyteller.encode(chapter["TALE"])], weights=weights), same
-        )
 
 
 def test_linear_storyteller(chapter):

@@ -44,7 +44,9 @@ EXPLORERS = {"linformer-error": linformer_error}
 
 
 def test_averages_of_a_story():
-    """What the text says of the figures: which averages say red, how far off the tables are, and how many answers."""
+    """What the text says of the figures: which averages say red, how far off the tables are, and
+    how many answers.
+    """
     said = {k: measured(TALES["far fact"], "means", k) for k in (8, 16, 20)}
     assert [said[k]["says"] for k in said] == ["red", "white", "red"]
     assert [round(100 * said[k]["table_error"]) for k in (8, 16)] == [41, 22]
@@ -59,15 +61,12 @@ def test_averages_of_a_story():
     assert [round(100 * one.numbers["table_error"]) for one in (six, three)] == [73, 76]
     assert "“gray”" in six.alt
     assert three.numbers["right"] > 0.995
-    cells = list(range(23))
-    for border in cells[1:]:
-        assert (windows([at for at in cells if at != border]).numbers["right"] < 0.5) == (
-            border in (3, 4)
-        )
 
 
 def test_real_neighbors(chapter):
-    """In a trained encoder keys correlate by about 0.5, values by 0.2; there averages are far off, as the text says."""
+    """In a trained encoder keys correlate by about 0.5, values by 0.2; there averages are far off,
+    as the text says.
+    """
     rows = [row for row in chapter["stored"]("attention_spectra")["rows"] if row["n"] == 256]
     keys, values = (np.mean([row[name] for row in rows]) for name in ("keys_alike", "values_alike"))
     assert (round(keys, 2), round(values, 2)) == (0.49, 0.23)
@@ -75,25 +74,6 @@ def test_real_neighbors(chapter):
     assert [
         round(100 * chapter["found"][rho]["averages"][i]) for rho, i in ((0.5, 5), (0.99, 1))
     ] == [22, 8]
-
-
-def test_filled_words(chapter):
-    """Right far facts, by design and by the number of people, as the text says."""
-    rows = [
-        row
-        for row in chapter["stored"]("storyteller_designs")["rows"]
-        if row["task"] == "fill" and row["step"] == 1200
-    ]
-    far = {(row["design"], row["facts"]): round(100 * row["job_far_fact"]) for row in rows}
-    assert [far[design, 4] for design in ("Linformer", "averages", "window")] == [84, 45, 20]
-    assert [far["Linformer", people] for people in (2, 4, 8)] == [93, 84, 76]
-    fills = chapter["fills"]
-    assert max(fills[design]["job_who"] for design in ("Linformer", "averages", "window")) < 0.2
-    assert [fills[design]["job_copy"] > 0.99 for design in ("Linformer", "averages", "window")] == [
-        False,
-        False,
-        True,
-    ]
 
 
 def test_best_mixing(chapter):
@@ -109,9 +89,3 @@ def test_best_mixing(chapter):
         inside = gamma[: N // k, : N // k].mean()  # a window's mean has this variance
         assert means == pytest.approx(math.sqrt(1 - inside))
         assert 1 < means / best < math.pi / math.sqrt(6)
-
-
-def test_mixtures_hold_the_future(chapter):
-    moved, dense, q = chapter["moved"], chapter["dense"].numpy(), chapter["q"][0, 0].numpy()
-    weights = softmax(q @ (dense @ chapter["keys"][0, 0].numpy()).T / math.sqrt(D))
-    assert moved[0, 0, 0].numpy() == pytest.approx(weights[0] @ dense[:, -1] * 10 * np.ones(D))

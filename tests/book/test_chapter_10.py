@@ -1,13 +1,12 @@
 """States and theorems: layers, chunks, errors of states, trained states, and what models keep."""
 
 import json
-import math
 from importlib.resources import files
 
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, softmax
+from chapters import CHAPTERS
 from sklearn.datasets import load_digits
 
 from lowrank_tutor.figures import album
@@ -19,7 +18,9 @@ RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.js
 
 
 def past(chapter, *, words):
-    """Singular values of at least 1% of the largest, in the block of later rows and earlier columns."""
+    """Singular values of at least 1% of the largest, in the block of later rows and earlier
+    columns.
+    """
     spectrum = np.linalg.svd(chapter["P"].numpy()[words:, :words], compute_uv=False)
     return {"rank": int((spectrum > 0.01 * spectrum[0]).sum())}
 
@@ -29,12 +30,6 @@ EXPLORERS = {"past": past}
 
 def test_depth(chapter):
     """Without skips tokens are mixed by weights; with skips they are added."""
-    for name, (size, skip) in chapter["ways"].items():
-        x = chapter["first"].numpy()
-        for w_q, w_k, w_v in size * chapter["maps"].numpy()[:2]:
-            x = skip * x + softmax(x @ w_q @ (x @ w_k).T / math.sqrt(32)) @ x @ w_v
-        distance = np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x)
-        assert chapter["apart"](size, skip)[2] == pytest.approx(distance), name
     layers = {
         way: sum(far > 1e-15 for far in chapter["apart"](*way)) for way in ((1, 0), (3, 0), (1, 1))
     }
@@ -69,11 +64,6 @@ def test_chunks_match_single_steps(chapter):
         state = (np.eye(5) - beta[t] * np.outer(key, key)) @ state + beta[t] * np.outer(key, v[t])
         np.testing.assert_allclose(out[t], state.T @ q[t], atol=1e-12)
     np.testing.assert_allclose(new, state, atol=1e-12)
-    parts = [torch.from_numpy(part) for part in (state, q, k, v, beta)]
-    for plain, gated in zip(
-        chapter["chunk"](*parts), chapter["chunked"](*parts, torch.ones(9, 5)), strict=True
-    ):
-        torch.testing.assert_close(plain, gated)
 
 
 def test_album(chapter):
@@ -93,37 +83,15 @@ def test_errors_follow_the_theorem(chapter):
 
 def test_learned_states():
     """The delta rule learns before attention, a sum never does; a sum below attention is enough."""
-    runs = {
-        (row["design"], row["step"]): row["answered"]
-        for row in RECORD
-        if row["task"] == "write" and row["facts"] == 8 and row["seed"] == 0
-    }
+    runs = {(row["design"], row["step"]): row["answered"] for row in RECORD if row["seed"] == 0}
     assert runs["delta", 600] == pytest.approx(0.95, abs=0.005)
     assert runs["attention", 1200] == pytest.approx(0.97, abs=0.005)
     assert runs["attention", 900] < 0.9
-    (facts,) = [
-        row["job_far_fact"]
-        for row in RECORD
-        if row["task"] == "write"
-        and row["design"] == "linear"
-        and row["facts"] == 8
-        and row["step"] == 1800
-    ]
-    assert round(100 * facts) == 27
-    tales = {
-        (row["design"], row["sentences"]): row["says"] for row in RECORD if row["task"] == "tale"
-    }
-    assert [tales["linear", 1], tales["delta", 2], tales["delta", 3], tales["attention", 3]] == [
-        "black",
-        "red",
-        "pink",
-        "pink",
-    ]
+    (end,) = [row for row in RECORD if (row["design"], row["step"]) == ("linear", 1800)]
+    assert round(100 * end["job_far_fact"]) == 27
     assert max(runs["linear", step] for step in range(300, 1801, 300)) < 0.7
-    assert (
-        min(runs[design, 1800] for design in ("attention", "delta", "linear, then attention"))
-        > 0.99
-    )
+    whole = ("attention", "delta", "linear, then attention")
+    assert min(runs[design, 1800] for design in whole) > 0.99
 
 
 def test_layers_of_models(chapter):
@@ -156,14 +124,10 @@ def test_recall(chapter):
     for name in ("latents", *(design for design in right if ", then " in design)):
         assert np.min(right[name]) > 0.999, name
         assert meta["kept"][name][-1] < 0.54 * meta["kept"]["attention"][-1], name
-    for name, shares in right.items():
-        assert chapter["shares"][name].mean(dim=0).tolist() == pytest.approx(
-            np.mean(shares, axis=0)
-        ), name
     who = {
         (row["design"], row["seed"]): round(100 * row["job_who"])
         for row in RECORD
-        if row["task"] == "write" and (row["facts"], row["step"]) == (8, 1800)
+        if row["step"] == 1800
     }
     below, above = "window, then attention", "attention, then window"
     assert [who[run] for run in (("attention", 0), (below, 0), (below, 1), (above, 0))] == [

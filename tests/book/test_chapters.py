@@ -1,4 +1,6 @@
-"""Every chapter, found by its name: its cells run, its sliders are right, and it has the parts that readers expect."""
+"""Every chapter, found by its name: its cells run, its sliders are right, and it has the parts that
+readers expect.
+"""
 
 import ast
 import itertools
@@ -146,8 +148,12 @@ def test_predictions(path):
 def test_exercises(path):
     text = read(path)
     asked = re.findall(r"^```\{exercise\}.*\n:label: (\S+)", text, re.M)
-    assert len(asked) >= 3, "beside those to practice (lowrank_tutor/practice)"
-    order = r'^```\{exercise\}.*\n:label: (\S+)|^check\("(\S+)", \.\.\.\)$|^```\{solution-start\} (\S+)\n:class: dropdown$'
+    assert len(asked) >= 3, "beside those to practice (lowrank_tutor/course/practice)"
+    order = (
+        r"^```\{exercise\}.*\n:label: (\S+)"
+        r'|^check\("(\S+)", \.\.\.\)$'
+        r"|^```\{solution-start\} (\S+)\n:class: dropdown$"
+    )
     found = ["".join(names) for names in re.findall(order, text, re.M)]
     assert found == [name for name in asked for _ in range(3)], (
         "each has its field, then its folded solution"

@@ -1,4 +1,4 @@
-"""Corrections: the cells' assertions hold, and other judges agree with what their functions return."""
+"""Corrections: the cells' assertions hold, and other judges agree with their functions."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,9 @@ def test_weights_of_theorems(page):
 
 @pytest.mark.parametrize("share", np.linspace(-0.5, 1.5, 11))
 def test_one_output_for_all_queries(page, share):
-    """Row 0 wants the heavy value, every other row zero: whatever one output is, it is far from one of the two."""
+    """Row 0 wants the heavy value, every other row zero: whatever one output is, it is far from one
+    of the two.
+    """
     weights, heavy = np.eye(5), np.zeros((5, 3))
     heavy[0] = 1
     needed = page["least_epsilon"](weights, heavy, np.tile(share * heavy[0], (5, 1)))

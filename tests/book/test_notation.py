@@ -10,7 +10,7 @@ import pytest
 from chapters import ROOT
 
 CONCEPTS = (
-    (ROOT / "book" / "api.md")
+    (ROOT / "book" / "cheat-sheet.md")
     .read_text(encoding="utf-8")
     .partition("## Figures and exercises of the book")[0]
 )
@@ -46,7 +46,7 @@ def sizes(shape: str) -> tuple[str, ...]:
 def table() -> dict[str, set[tuple[str, ...]]]:
     """The shapes of each name in the last column."""
     found: dict[str, set[tuple[str, ...]]] = {}
-    for row in (ROOT / "book" / "notation.md").read_text(encoding="utf-8").splitlines():
+    for row in (ROOT / "book" / "glossary.md").read_text(encoding="utf-8").splitlines():
         for names, shape in re.findall(
             r"((?:`\w+`,? )+)(?:shape )?`(\(.*?\))`(?=[,;]|\s|$)", row.rpartition(" | ")[2]
         ):

@@ -1,4 +1,4 @@
-"""The page *A real model*: its sentences hold in the stored study, in every draw where they say so."""
+"""The page *A real model*: its sentences hold in the stored study, or in every draw of it."""
 
 import json
 from importlib.resources import files

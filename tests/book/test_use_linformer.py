@@ -1,4 +1,6 @@
-"""Put another attention into your model: the page's cells run in their order, and do what it says of them."""
+"""Put another attention into your model: the page's cells run in their order, and do what it says
+of them.
+"""
 
 import math
 import os
@@ -67,7 +69,7 @@ def test_other_cells(page):
     assert "causal must be False, got True" in page["printed"]
 
 
-# One of two processes runs the page's script; then it compares all gradients with those of one process.
+# One of two processes runs the page's script, and compares all gradients with those of one process.
 SHARED = """
 import os, sys
 import torch

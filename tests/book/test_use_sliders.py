@@ -7,7 +7,9 @@ PAGE = ROOT / "book" / "use-sliders.md"
 
 
 def oscillator(_page, *, zeta):
-    """The first turn after the start is half a period later, and as far below rest as the readout says."""
+    """The first turn after the start is half a period later, and as far below rest as the readout
+    says.
+    """
     w = (1 - zeta**2) ** 0.5
     half = np.pi / w
     height = np.exp(-zeta * half) * (np.cos(w * half) + zeta / w * np.sin(w * half))

@@ -20,20 +20,11 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils import prune
 
-from lowrank_tutor.attention import (
-    CHUNK,
-    attention_weights,
-    linear_attention,
-    performer_attention,
-    softmax_attention,
-)
-from lowrank_tutor.caches import (
+from lowrank_tutor.adapters import (
     LoraLinear,
     compress,
     inject_lora,
     input_moments,
-    latent_attention,
-    latent_from_heads,
     load_lora,
     lora_state,
     merge_lora,
@@ -41,6 +32,14 @@ from lowrank_tutor.caches import (
     power_step,
     without_lora,
 )
+from lowrank_tutor.attention import (
+    CHUNK,
+    attention_weights,
+    linear_attention,
+    performer_attention,
+    softmax_attention,
+)
+from lowrank_tutor.caches import latent_attention, latent_from_heads
 from lowrank_tutor.layers import (
     LinformerCrossAttention,
     LinformerEncoderLayer,

@@ -22,7 +22,7 @@ from matrices import fresh, with_spectrum
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
-from lowrank_tutor import bilinear, caches, jl, roofline
+from lowrank_tutor import adapters, bilinear, caches, jl, roofline
 from lowrank_tutor.autoencoder import Autoencoder
 from lowrank_tutor.factorization import factorize_ratings
 from lowrank_tutor.lda import lda
@@ -465,7 +465,7 @@ def classifies_far_from_zero():
 
 @promise("Autoencoder", border="the squares of the spread are the smallest normal floats")
 def trains_in_every_unit():
-    """The axis is that of PCA in the smallest unit and in one; equal points have nothing to learn."""
+    """The axis is that of PCA in the smallest unit and in 1; equal points have nothing to learn."""
     for dtype, smallest in ((torch.float32, 2e-38), (torch.float64, 3e-308)):
         x = torch.tensor(table_of("flat", 40, 3) * [3, 1, 0.3], dtype=dtype)
         axis = np.linalg.svd(x.double().numpy() - x.double().numpy().mean(axis=0))[2][0]
@@ -796,10 +796,10 @@ def report_is_the_spectrum():
                         ValueError,
                         match=r"^model must hold a weight with two axes, got none",
                     ):
-                        caches.rank_report({"a": weight})
+                        adapters.rank_report({"a": weight})
                     continue
                 before = weight.clone()
-                columns = caches.rank_report({"a": weight})
+                columns = adapters.rank_report({"a": weight})
                 assert torch.equal(weight, before)
                 s = spectrum_of(weight.double().numpy() / 2.0**power)
                 energy = np.cumsum(s**2) / max((s**2).sum(), 1e-300)
@@ -840,9 +840,9 @@ def compression_is_the_best():
                             ValueError,
                             match=rf"^energy must need fewer directions.* needs {needed};",
                         ):
-                            caches.compress(linear, energy=energy, moment=given)
+                            adapters.compress(linear, energy=energy, moment=given)
                         continue
-                    first, second = caches.compress(linear, k, energy=energy, moment=given)
+                    first, second = adapters.compress(linear, k, energy=energy, moment=given)
                     product = (second.weight @ first.weight).detach().numpy()
                     kept = first.out_features
                     error = np.linalg.norm((a - product) @ root_of(moment, n).T)

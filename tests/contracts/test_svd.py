@@ -398,5 +398,5 @@ def test_part_of_a_spectrum():
             if k <= size <= 40:
                 assert choose_rank(s[:size], **{rule: share}, total=np.square(a).sum()) == k
             elif size:
-                with pytest.raises(ValueError, match="^s must hold enough values"):
+                with pytest.raises(ValueError, match=r"^s must hold enough values"):
                     choose_rank(s[:size], **{rule: share}, total=np.square(a).sum())

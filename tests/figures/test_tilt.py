@@ -75,17 +75,6 @@ def test_turn_by_hand(hand):
     hand.page.mouse.up()
 
 
-def test_layers_of_a_window(hand):
-    layers = [
-        hand.set(picture="window", tilt=degrees)["layers_for_5_percent"]
-        for degrees in (0, 2, 5, 30)
-    ]
-    assert layers == [1, 7, 17, 55]
-    assert layers == [
-        tilt(degrees=degrees).numbers["layers_for_5_percent"] for degrees in (0, 2, 5, 30)
-    ]
-
-
 def test_cut(hand):
     hand.set(picture="window", tilt=20, k=8)
     for dx, low, high in ((25, 9, 40), (-300, 1, 1)):

@@ -17,11 +17,10 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
-from lowrank_tutor.answers import QUESTIONS, check
+from lowrank_tutor.course.answers import QUESTIONS, check
 from lowrank_tutor.figures import score, spectrum
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.block import literal
-from lowrank_tutor.kit.charts import photograph
 from lowrank_tutor.kit.images import encode, has_few_colors, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.kit.questions import draw_first
@@ -292,12 +291,3 @@ def test_blocks_follow_the_page(browser, name):
             assert mode == ("dark" if root in DARK else "light"), root
             if name == "explorer":
                 assert art == ("invert(1) hue-rotate(180deg)" if root in DARK else "none"), root
-
-
-def test_photographs_stay(browser):
-    photo = explore(
-        lambda k: photograph(Figure((1, 1))), alt="Photo {k}.", name="photo", k=range(2)
-    )
-    with browser.new_page() as page:
-        page.set_content(DARK[0] + photo.to_html())
-        assert page.evaluate(LOOK, ["", ""])[1] == "none"

@@ -1,7 +1,6 @@
 """The study of long inputs: its texts, its questions, its standard errors, and its record."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ def test_first_sign_answers(task, passages):
     """Read each text from the left, as a person would: the first sign of a passage is the answer to
     every question.
     """
-    training = study.Training(task, "none", 0, 1e-3, study.SHORT, "cpu")
+    training = study.Training(task, "none", 0, 1e-3, study.SHORT)
     x = study.corpus(study.SHORT)["train"]
     shown, asked, wanted = study.plant(x, training.passages, training.generator)
     orders = set()
@@ -52,17 +51,6 @@ def test_parts_share_no_text():
     assert not parts["validation"] & (parts["train"] | parts["test"])
 
 
-@pytest.mark.parametrize("kind", study.KINDS)
-def test_each_kind_learns(kind):
-    """One batch, shown again and again, is learned by heart."""
-    sizes = study.SHORT._replace(texts=1, held_out=(1, 1), steps=(1000, 1000))
-    training, losses = study.Training("order", kind, 0, 3e-3, sizes, "cpu"), []
-    for _ in range(60):
-        training.generator.manual_seed(0)
-        losses += training.go_on()
-    assert losses[-1] < losses[0] / 2
-
-
 def test_standard_error_covers():
     """Draw shares with chance in texts, seeds, and both 2,000 times: the error is the spread of
     their means.
@@ -79,47 +67,6 @@ def test_standard_error_covers():
     assert study.standard_error(np.array([[0, 16], [8, 16]])) == pytest.approx(
         (0.28125 / 2 + 0.03125 / 2) ** 0.5
     )
-
-
-def test_short_run(monkeypatch, tmp_path, capsys):
-    path = tmp_path / "runs.jsonl"
-    monkeypatch.setattr(study, "KINDS", {kind: study.KINDS[kind] for kind in ("none", "averages")})
-    monkeypatch.setattr(sys, "argv", ["long_study", "--short", "--resume", str(path)])
-    assert study.main() == 0
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(lines) == 2 * 2 * 2 + 1  # tasks, kinds and rates, and then the times
-    assert set(lines[-1]["times"]["seconds"]) == {"none", "averages"}
-    assert study.main() == 0  # nothing is repeated
-    assert len(path.read_text().splitlines()) == len(lines)
-    assert "after 4 steps" in capsys.readouterr().out
-
-
-def test_record_has_equal_steps():
-    """Every kind has a run from seed 0 at both rates, and from all other seeds at the better one,
-    of equal length.
-    """
-    for task, steps in zip(("passage", "order"), META["sizes"]["steps"], strict=True):
-        rows = [row for row in ROWS if row["task"] == task]
-        assert len({json.dumps([step for step, _ in row["curve"]]) for row in rows}) == 1
-        assert {row["steps"] for row in rows} == {steps} == {rows[0]["curve"][-1][0]}
-    places = [(row["task"], row["kind"], row["seed"], row["rate"]) for row in ROWS]
-    wanted = []
-    for task in ("passage", "order"):
-        for kind in study.KINDS:
-            ended = {
-                row["rate"]: row["curve"][-1][1]
-                for row in ROWS
-                if (row["task"], row["kind"], row["seed"]) == (task, kind, 0)
-            }
-            assert set(ended) == set(study.RATES)
-            (result,) = (
-                each for each in META["results"] if (each["task"], each["kind"]) == (task, kind)
-            )
-            assert ended[result["rate"]] == max(ended.values()), result
-            wanted += [(task, kind, 0, rate) for rate in study.RATES]
-            wanted += [(task, kind, seed, result["rate"]) for seed in range(1, result["seeds"])]
-    assert sorted(places) == sorted(wanted)
-    assert set(META["times"]["seconds"]) == set(study.KINDS)
 
 
 def test_record_adds_up():

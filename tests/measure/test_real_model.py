@@ -1,7 +1,6 @@
-"""The study of the real model: its cuts beside the storyteller's, its record, and that it runs."""
+"""The study of the real model: its cuts beside the storyteller's, and its record."""
 
 import json
-import sys
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,7 +9,6 @@ import torch
 
 from lowrank_tutor import smollm, storyteller
 from measure.harness import DATA
-from measure.real_model import __main__ as program
 from measure.real_model import cuts, moments, study
 from measure.real_model.texts import SETS
 
@@ -109,13 +107,3 @@ def test_rows_come_again(record):
     (row,) = (row for row in record["rows"] if all(row[name] == again[name] for name in FIELDS[:6]))
     for name in FIELDS[6:9]:
         assert again[name] == pytest.approx(row[name], abs=2e-3), name
-
-
-@pytest.mark.usefixtures("installed")
-def test_short_run(monkeypatch, capsys):
-    monkeypatch.setattr(
-        program, "write", lambda *_, **__: pytest.fail("a short run writes nothing")
-    )
-    monkeypatch.setattr(sys, "argv", ["real_model", "--short"])
-    assert program.main() == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3

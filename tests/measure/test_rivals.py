@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional
 
-from measure.training.rivals import GatedDelta, local, local_and_averages
+from measure.training.rivals import local, local_and_averages
 
 N, BLOCK = 32, 4
 g = torch.Generator().manual_seed(0)
@@ -36,13 +36,3 @@ def test_equal_far_keys_give_exact_attention():
     keys = K.unflatten(2, (-1, BLOCK))[:, :, :, :1].expand(-1, -1, -1, BLOCK, -1).flatten(2, 3)
     expected = functional.scaled_dot_product_attention(Q, keys, V)
     torch.testing.assert_close(local_and_averages(BLOCK)(Q, keys, V), expected)
-
-
-def test_gated_delta_reads_both_sides():
-    torch.manual_seed(0)
-    layer, x = (
-        GatedDelta(16, 4).double(),
-        torch.randn(1, 8, 16, dtype=torch.float64, requires_grad=True),
-    )
-    layer(x)[0, 4].sum().backward()
-    assert (x.grad[0].norm(dim=1) > 0).all()

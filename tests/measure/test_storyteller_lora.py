@@ -1,7 +1,6 @@
-"""The storyteller's new rule: its lesson, its record, and a short run."""
+"""The storyteller's new rule: its lesson, and its record."""
 
 import json
-import sys
 
 import numpy as np
 
@@ -69,22 +68,3 @@ def test_relatives():
                 if runs[rate, 0]["loss"] < 4 / 3 * least
                 for seed in range(study.SEEDS_COMPARED)
             }
-
-
-def test_short_run(monkeypatch, capsys):
-    monkeypatch.setattr(study, "RANKS", (2,))
-    monkeypatch.setattr(study, "SEEDS", 1)
-    monkeypatch.setattr(study, "SEEDS_COMPARED", 1)
-    monkeypatch.setattr(study, "COMPARED", (1, 2))
-    monkeypatch.setattr(study, "RATES", (1e-2,))
-    monkeypatch.setattr(sys, "argv", ["storyteller_lora", "--short"])
-    assert study.main() == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" 0.0")[0] for line in lines] == [
-        "with old jobs 2 0 alpha = 1", "rule alone 2 0 alpha = 1", "with old jobs 2 0 alpha = r",
-        "rule alone 2 0 alpha = r", "rule alone 1 0 alpha = 1", "with old jobs 1 0 LoRA",
-        "with old jobs 2 0 LoRA",
-        "with old jobs 2 0 rsLoRA", "with old jobs 1 0 PiSSA", "with old jobs 2 0 PiSSA",
-        "with old jobs 1 0 DoRA",
-        "with old jobs 2 0 DoRA",
-    ]  # fmt: skip

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import jupytext
-import mend
 import nbformat
 import pytest
 import yaml
@@ -27,6 +26,7 @@ from chapters import ROOT
 from export_notebooks import stale
 from filelock import FileLock
 from kernels import Kernel, Ran, kernel
+from theme import book_address
 
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
@@ -61,7 +61,7 @@ def book() -> Book:
     address, branch = config["repository"]["url"], config["repository"]["branch"]
     settings = SimpleNamespace(html_theme_options={"repository_url": address}, html_baseurl="")
     tex = config["sphinx"]["config"].get("mathjax3_config", {}).get("tex", {})
-    return Book(address.rstrip("/"), branch, mend.site(settings), tex.get("macros", {}))
+    return Book(address.rstrip("/"), branch, book_address(settings), tex.get("macros", {}))
 
 
 # ------------------------------------------------------------------- derived, and not edited: make

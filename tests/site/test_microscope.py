@@ -25,7 +25,6 @@ from weights import (
     WEIGHTS,
     A,
     B,
-    named,
     normal,
     peft,
     products_of,
@@ -33,7 +32,7 @@ from weights import (
     written,
 )
 
-from lowrank_tutor.caches import rank_report
+from lowrank_tutor.adapters import rank_report
 from lowrank_tutor.rank import stable_rank
 from lowrank_tutor.svd import choose_rank, relative_error, tail_error
 
@@ -194,13 +193,6 @@ def test_adapter(engine, name):
         assert alpha / rank**root == pytest.approx(factor)
 
 
-def test_names_that_end_alike(engine):
-    """Where a name ends in another one, a pattern of peft's must say which it means."""
-    low = named("enc.q", **named("q")) | {"q.lora_A.weight": A[:1].repeat(6, 1)}
-    _, told = engine(peft(low), ["shrink", {"error": 1e-6}])
-    assert told["config"]["rank_pattern"] == {"^q": 1}
-
-
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_files(engine, case):
     raw, part = BROKEN[case]
@@ -214,8 +206,7 @@ def test_broken_files(engine, case):
 
 def test_unmeasured_tensors(engine):
     opened, odd, proto = engine({"a.safetensors": ODD}, ["weigh", "odd"], ["weigh", "__proto__"])
-    listed = [entry["name"] for entry in opened["weights"] if not entry["thin"]]
-    assert (listed, opened["adapter"], opened["groups"]) == (["odd", "far", "__proto__"], None, [])
+    assert [entry["name"] for entry in opened["weights"]] == ["odd", "__proto__"]
     assert ("F4" in odd["error"], proto["name"]) == (True, "__proto__")
     tensors = {name: tensor for name, (tensor, _) in UNMEASURED.items()}
     opened, *told = engine(

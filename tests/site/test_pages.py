@@ -8,12 +8,13 @@ from html import escape
 from pathlib import Path
 
 import landing
-import mend
 import pytest
 import yaml
 from chapters import CHAPTERS, ROOT
 from nbformat import NotebookNode
 from PIL import Image
+from theme.head import POLICY
+from theme.trees import join_streams
 from visits import PAGES, READERS, SAMPLES, VISITS, address_of, violations
 
 from lowrank_tutor.figures import storyteller
@@ -46,7 +47,7 @@ def test_policy_rules_each_page(readers, site):
     """It stands before all that it rules; what it forbids would be one of the messages above."""
     for path in [*PAGES, "index.html"]:
         begin, ruled, _ = (
-            (site / path).read_text(encoding="utf-8").partition(f'content="{mend.POLICY}">')
+            (site / path).read_text(encoding="utf-8").partition(f'content="{POLICY}">')
         )
         assert ruled, path
         assert not re.search("<(script|style|link)", begin), path
@@ -190,7 +191,7 @@ def test_line_in_pieces():
         ("here\n", "stdout"),
     ]
     outputs = [NotebookNode(output_type="stream", name=name, text=text) for text, name in pieces]
-    joined = {output.name: output.text for output in mend.join_streams(outputs)}
+    joined = {output.name: output.text for output in join_streams(outputs)}
     assert joined == {"stdout": "proof from\nhere\n", "stderr": "careful\n"}
 
 

@@ -11,7 +11,7 @@ from chapters import CHAPTERS
 from playwright.sync_api import Page
 from visits import address_of, settle
 
-from lowrank_tutor.answers import QUESTIONS
+from lowrank_tutor.course.answers import QUESTIONS
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 

@@ -178,10 +178,10 @@ class Verdict:
 def check(name: str, answer: ArrayLike | EllipsisType) -> Verdict:
     """Compare an answer with that of an exercise or of a question of yours.
 
-    Exercises are in ``lowrank_tutor.answers``; :func:`register` adds questions. The answer is as
-    many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do not
-    have yet. The verdict is true if each is near enough: exact for counts, within the rounding of
-    the exercise otherwise. Its text judges each number alone, a direction as a whole, and has a
+    Exercises are in ``lowrank_tutor.course.answers``; :func:`register` adds questions. The answer
+    is as many finite numbers as the exercise asks for, in its order; ``...`` stands for what you do
+    not have yet. The verdict is true if each is near enough: exact for counts, within the rounding
+    of the exercise otherwise. Its text judges each number alone, a direction as a whole, and has a
     hint for what is not right.
     """
     if name not in QUESTIONS:

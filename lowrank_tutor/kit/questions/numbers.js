@@ -2,11 +2,17 @@
 //
 // readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
 // comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5", the
-// typographic minus and a dash in its place are read, too.
+// typographic minus and a dash in its place are read, too, and so are "√(20/245)" and "sqrt(2)".
 //
 // Notebooks read a dollar as the beginning of a formula: (?![^]) is the end of a text here.
 const readings = (text) => {
   if (text.length > 64) return [];
+  const [, minus, under] =
+    text.trim().match(/^([-\u2212]?) ?(?:√|sqrt) ?\(?([^()√]+)\)?(?![^])/i) ?? [];
+  if (under)
+    return readings(under)
+      .filter((value) => value >= 0)
+      .map((value) => (minus ? -1 : 1) * Math.sqrt(value));
   const plain = text
     .trim()
     .replace(/^[([]\s*|\s*[)\]](?![^])/g, "")

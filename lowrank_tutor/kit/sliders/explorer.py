@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
-import itertools
 import math
 import time
 import traceback
@@ -22,8 +21,8 @@ from lowrank_tutor.kit.block import style
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.environment import somebody_is_there
 from lowrank_tutor.kit.images import encode, pixels, png
-from lowrank_tutor.kit.sliders.film import MAX_BYTES, STYLES, Frame, Panel, page_block, panels_html
-from lowrank_tutor.kit.words import Format, Value, Words, caption_html
+from lowrank_tutor.kit.sliders.film import STYLES, Film, Frame, Panel, page_block, panels_html
+from lowrank_tutor.kit.words import Value, caption_html
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 # Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of
 # them, which photographs need more than lines do.
 LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
-MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
 REDRAW_DELAY = (
     0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
 )
@@ -41,49 +39,16 @@ VIEW_WIDTH = "720px"  # of the live face
 
 
 @dataclass(repr=False, eq=False)
-class Explorer:
+class Explorer(Film):
     """A figure with sliders. Made by :func:`explore`; shows itself as the last line of a cell."""
 
     draw: Callable[..., Figure | Sequence[Figure]]
     readout: Callable[..., Mapping[str, Value]]
-    sliders: Mapping[str, tuple[Value, ...]]
-    start: Mapping[str, Value]
-    name: str
     alt: str
-    caption: str
-    labels: Mapping[str, str]
-    formats: Mapping[str, Format]
-    plays: str | None = None  # the slider that a button moves by itself
-    limit: int = MAX_BYTES
-
-    @property
-    def words(self) -> Words:
-        """What sliders and readouts are called, and how their values are written."""
-        return Words(self.labels, self.formats)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{n}: {len(v)} positions" for n, v in self.sliders.items())
         return f"<Explorer {self.name} ({shape})>"
-
-    def positions(self) -> list[dict[str, Value]]:
-        """Every combination of slider values, the last slider moving fastest."""
-        return [
-            dict(zip(self.sliders, values, strict=True))
-            for values in itertools.product(*self.sliders.values())
-        ]
-
-    @property
-    def first(self) -> int:
-        """The number of the position that stands there at first."""
-        return self.positions().index(dict(self.start))
-
-    def is_choice(self, name: str) -> bool:
-        """Whether a slider is a row of choices.
-
-        Its positions are words, or so few that buttons are easier to hit.
-        """
-        values = self.sliders[name]
-        return name != self.plays and (isinstance(values[0], str) or len(values) <= MAX_SEGMENTS)
 
     def numbers(self, **values: Value) -> dict[str, Value]:
         """Return the readout at one position, each number checked to be finite."""

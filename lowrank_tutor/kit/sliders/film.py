@@ -1,20 +1,18 @@
-"""The HTML block of an explorer: sliders, first pictures and numbers, and all else as data."""
+"""A film: sliders whose every position is drawn beforehand, as one HTML block for a page."""
 
 from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.images import encode, has_few_colors
-from lowrank_tutor.kit.words import Value, caption_html, exact
-
-if TYPE_CHECKING:
-    from lowrank_tutor.kit.sliders.explorer import Explorer
+from lowrank_tutor.kit.words import Format, Value, Words, caption_html, exact
 
 SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
 STYLES = ("kit/sliders/explorer.css",)
@@ -30,6 +28,7 @@ ENCODINGS = (
     ((0.5, 45), (0.5, 35)),
 )
 MAX_LABELS = 6  # below a slider
+MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
 PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
 
 
@@ -50,6 +49,45 @@ class Frame(NamedTuple):
     panels: tuple[Panel, ...]
     alt: str
     numbers: dict[str, Value]
+
+
+@dataclass(repr=False, eq=False)
+class Film:
+    """What a page knows of an explorer: its sliders, where they start, and its words."""
+
+    sliders: Mapping[str, tuple[Value, ...]]
+    start: Mapping[str, Value]
+    name: str
+    caption: str
+    labels: Mapping[str, str]
+    formats: Mapping[str, Format]
+    plays: str | None  # the slider that a button moves by itself
+    limit: int
+
+    @property
+    def words(self) -> Words:
+        """What sliders and readouts are called, and how their values are written."""
+        return Words(self.labels, self.formats)
+
+    def positions(self) -> list[dict[str, Value]]:
+        """Every combination of slider values, the last slider moving fastest."""
+        return [
+            dict(zip(self.sliders, values, strict=True))
+            for values in itertools.product(*self.sliders.values())
+        ]
+
+    @property
+    def first(self) -> int:
+        """The number of the position that stands there at first."""
+        return self.positions().index(dict(self.start))
+
+    def is_choice(self, name: str) -> bool:
+        """Whether a slider is a row of choices.
+
+        Its positions are words, or so few that buttons are easier to hit.
+        """
+        values = self.sliders[name]
+        return name != self.plays and (isinstance(values[0], str) or len(values) <= MAX_SEGMENTS)
 
 
 def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
@@ -79,15 +117,15 @@ def panels_html(frame: Frame, sources: Sequence[str]) -> str:
     return f'<div class="explorer-panels" style="--widest:{widest:.4g}">{"".join(images)}</div>'
 
 
-def control_html(explorer: Explorer, name: str) -> str:
+def control_html(film: Film, name: str) -> str:
     """Write one slider with its name, value and scale, or one row of choices."""
-    words, values, value = explorer.words, explorer.sliders[name], explorer.start[name]
+    words, values, value = film.words, film.sliders[name], film.start[name]
     label, quoted = html.escape(words.label(name)), html.escape(name)
     texts = [html.escape(words.text(name, v)) for v in values]
     text = texts[values.index(value)]
-    if explorer.is_choice(name):
+    if film.is_choice(name):
         choices = "".join(
-            f'<label><input type="radio" name="{explorer.name}-{quoted}" '
+            f'<label><input type="radio" name="{film.name}-{quoted}" '
             f'value="{html.escape(str(v))}"{" checked" if v == value else ""} autocomplete="off"> '
             f"{t}</label> "
             for v, t in zip(values, texts, strict=True)
@@ -111,7 +149,7 @@ def control_html(explorer: Explorer, name: str) -> str:
     # Without a script it could do nothing: the script shows it.
     play = (
         '<button type="button" class="explorer-play" hidden>Play</button>'
-        if name == explorer.plays
+        if name == film.plays
         else ""
     )
     return (
@@ -153,20 +191,20 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
     return all(right - left >= a + b + PHONE_LETTER for (left, a), (right, b) in ends)
 
 
-def page_block(explorer: Explorer, frames: Sequence[Frame]) -> Block:
+def page_block(film: Film, frames: Sequence[Frame]) -> Block:
     """Return the block: sliders, first pictures and numbers, the rest for the script."""
     strips, shown = without_repetition(frames)
-    without = fill_block(explorer, frames, [[""] * len(strip) for strip in strips], shown)
-    encoded = encode_all(strips, explorer.limit - len(without.to_html(linked=False).encode()))
+    without = fill_block(film, frames, [[""] * len(strip) for strip in strips], shown)
+    encoded = encode_all(strips, film.limit - len(without.to_html(linked=False).encode()))
     if encoded is None:
         sizes = " and ".join(
             f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels
         )
         raise ValueError(
-            f"{explorer.name!r} must weigh at most {explorer.limit:,} bytes, got more with "
+            f"{film.name!r} must weigh at most {film.limit:,} bytes, got more with "
             f"{len(frames)} frames of {sizes} pixels: draw fewer or smaller ones, or raise limit"
         )
-    return fill_block(explorer, frames, encoded, shown)
+    return fill_block(film, frames, encoded, shown)
 
 
 def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
@@ -183,13 +221,13 @@ def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]],
 
 
 def fill_block(
-    explorer: Explorer, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]
+    film: Film, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]
 ) -> Block:
     """Put words and encoded pictures together; each picture stands there once."""
-    words, first, there = explorer.words, frames[explorer.first], shown[explorer.first]
+    words, first, there = film.words, frames[film.first], shown[film.first]
     urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, there, strict=True)]
     content = {
-        "sliders": [[words.text(n, v) for v in values] for n, values in explorer.sliders.items()],
+        "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
         "alts": [f.alt for f in frames],
         "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in frames],
         # The first pictures stand in the <img>s alone, where the script finds them.
@@ -199,23 +237,23 @@ def fill_block(
         ],
         "frames": shown,
     }
-    controls = "".join(control_html(explorer, name) for name in explorer.sliders)
+    controls = "".join(control_html(film, name) for name in film.sliders)
     standing = f"""<div class="explorer-sliders">{controls}</div>
 <noscript><p>The sliders need JavaScript. Shown here: \
-{html.escape(words.place(explorer.start))}.</p></noscript>
+{html.escape(words.place(film.start))}.</p></noscript>
 {panels_html(first, urls)}
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
-{caption_html(explorer.caption)}"""
+{caption_html(film.caption)}"""
     attributes = {"data-frames": str(len(frames))} | (
-        {"data-plays": explorer.plays} if explorer.plays else {}
+        {"data-plays": film.plays} if film.plays else {}
     )
     attributes["data-lm-suppress-shortcuts"] = (
         "true"  # JupyterLab would take arrow keys to move to another cell
     )
     return Block(
         kind="explorer",
-        name=explorer.name,
+        name=film.name,
         first=standing,
         data=content,
         script=SCRIPT,

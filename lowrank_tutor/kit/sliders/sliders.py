@@ -106,10 +106,18 @@ def explore(
         whose = "" if name is not None else ", which is draw's own: give name="
         raise ValueError(f"name must be lower-case words joined by hyphens, got {named!r}{whose}")
     explorer = Explorer(
-        draw, readout or (lambda **_: {}), values, first, named, alt, caption, dict(labels or {}),
-        dict(formats or {}),
-        _player(play, values), limit,
-    )  # fmt: skip
+        draw=draw,
+        readout=readout or (lambda **_: {}),
+        sliders=values,
+        start=first,
+        name=named,
+        alt=alt,
+        caption=caption,
+        labels=dict(labels or {}),
+        formats=dict(formats or {}),
+        plays=_player(play, values),
+        limit=limit,
+    )
     _check_words(explorer)
     return explorer
 

@@ -165,7 +165,7 @@ window.microscopeNumbers = function microscopeNumbers(linalg) {
       else high = theta;
     }
   };
-  /** What a falling spectrum of an m x n matrix says: the columns of lowrank_tutor.caches.rank_report. */
+  /** What a falling spectrum of an m x n matrix says: the columns of lowrank_tutor.adapters.rank_report. */
   const report = (s, m, n) => {
     const first = s[0] || 1,
       slack = s.length * EPS,

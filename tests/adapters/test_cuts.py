@@ -9,7 +9,7 @@ import torch
 from attentions import tensors
 from torch import nn
 
-from lowrank_tutor.caches import compress, input_moments, rank_report
+from lowrank_tutor.adapters import compress, input_moments, rank_report
 
 
 def layer_of(m=6, n=9, bias=True, dtype=torch.float64):

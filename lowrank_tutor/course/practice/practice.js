@@ -45,16 +45,19 @@ const remember = (kind, right, level, deeper = right ? 1 : -1) => {
   }
   document.dispatchEvent(new Event("practiced"));
 };
+/** How long a kind has rested, as a share of its wait. */
+const waited = ({ last, days }) =>
+  (Date.now() - last) / DAY / WAITS[Math.max(0, Math.min(2, days.length - 1))];
+const isDue = (all, kind) => kind in all && waited(all[kind]) >= 1;
 /** Three kinds of earlier chapters: what was missed, then what is due, then what the chapter needs. */
 const fromBefore = (needs, earlier) => {
   const all = practiced(),
     known = earlier.filter((kind) => kind in all),
-    age = (kind) => (Date.now() - all[kind].last) / DAY;
-  const due = (kind) => age(kind) / WAITS[Math.max(0, Math.min(2, all[kind].days.length - 1))];
+    due = (kind) => waited(all[kind]);
   const missed = known
     .filter((kind) => all[kind].missed)
-    .sort((one, other) => age(one) - age(other));
-  const ripe = known.filter((kind) => due(kind) >= 1).sort((one, other) => due(other) - due(one));
+    .sort((one, other) => all[other].last - all[one].last);
+  const ripe = known.filter((kind) => isDue(all, kind)).sort((one, other) => due(other) - due(one));
   return [...new Set([...missed, ...ripe, ...needs])].slice(0, 3);
 };
 const banks = {};
@@ -82,6 +85,7 @@ const bankOf = (kind) =>
     });
     document.head.append(script);
   }));
+const story = (problem) => problem?.question.split("?")[0];
 const isSame = (given, wanted) => given.every((one, i) => near(one, wanted[i]));
 /** A sentence whose matrices, [1 2; 3 4], become tables. */
 const sentence = (text) =>
@@ -110,14 +114,18 @@ const practice = (form) => {
   if (section) {
     const kinds = window.lowrankKinds,
       place = [...section.querySelectorAll("form")].indexOf(form);
+    const all = practiced();
     kind = form.dataset.kind = fromBefore(
       section.dataset.needs.split(" "),
       Object.keys(kinds).filter((one) => kinds[one][0] < section.dataset.chapter),
     )[place];
     [chapter, promise] = kinds[kind];
+    const why = all[kind]?.missed ? ", you missed it" : isDue(all, kind) ? ", due" : "";
     form
       .closest("details")
-      .querySelector("summary").textContent = `Can you still ${promise}? (Chapter ${chapter})`;
+      .querySelector(
+        "summary",
+      ).textContent = `Can you still ${promise}? (Chapter ${chapter}${why})`;
     form.setAttribute("aria-label", `Practice: ${promise}`);
   }
   let level = section ? 3 : (practiced()[kind]?.level ?? Number(form.dataset.level)),
@@ -162,7 +170,9 @@ const practice = (form) => {
         .map((one) => [Math.random(), one])
         .sort(([one], [other]) => one - other);
     level = wanted ?? (problem && closed ? practiced()[kind]?.level : null) ?? level;
-    show(waiting.pop()[1]);
+    // The same story does not come twice in a row.
+    const other = waiting.findIndex(([, one]) => story(one) !== story(problem));
+    show(waiting.splice(Math.max(0, other), 1)[0][1]);
   };
   const show = (drawn) => {
     problem = drawn;
@@ -245,10 +255,10 @@ const practice = (form) => {
     const [, rule, , names, right] = step,
       isLast = place === problem.steps.length - 1,
       slips = isLast ? problem.slips : [];
-    const part = ([wrong]) =>
-      given.some(
-        (one, i) => near(one, wrong[i]) && !near(one, right[i]) && !near(wrong[i], right[i]),
-      );
+    const made = ([wrong]) => wrong.every((one, i) => near(given[i], one) || near(one, right[i]));
+    const told = [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(made)];
+    const good = names.filter((_, i) => near(given[i], right[i])),
+      credit = good.length ? `Right so far: ${good.join(", ")}. ` : "";
     const plan =
       level === 3 && place ? [`In steps: ${problem.steps.map(([ask]) => ask).join(" ")}`] : [];
     const sizes = names.map((name, i) =>
@@ -260,15 +270,9 @@ const practice = (form) => {
       (r, i) =>
         near(given[i], r) || (!Number.isInteger(r) && Math.abs(given[i] - r) <= 0.05 * Math.abs(r)),
     );
-    return [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(part)]
-      .map(([, hint]) => hint)
-      .slice(0, 1)
-      .concat(
-        close ? "You are near: give three digits, and round only at the end." : [],
-        rule,
-        plan,
-        sizes.join(""),
-      );
+    if (close && !told.length)
+      return [credit + "You are near: give three digits, and round only at the end."];
+    return [...told.slice(0, 1).map(([, hint]) => hint), credit + rule, ...plan, sizes.join("")];
   };
   const judge = (one) => {
     const {
@@ -297,7 +301,8 @@ const practice = (form) => {
     one.before = texts.join();
     if (!one.tries++ && !closed) remember(kind, false, level, 0); // missed, unless it comes right
     if (one.tries < 3) {
-      const hint = hints(one, given).find((words) => !one.shown.includes(words));
+      const all = hints(one, given),
+        hint = all.find((words) => !one.shown.includes(words)) ?? all[0];
       one.shown.push(hint);
       return say(output, false, `Not yet. ${hint}`);
     }

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import lowrank_tutor.practice.draws as draws
+import lowrank_tutor.course.practice.draws as draws
 from lowrank_tutor._checks import check_choice, check_integer
 from lowrank_tutor.kit.block import Block, Script, asset
 from lowrank_tutor.kit.questions.exercises import OPEN_MARK, RIGHT_MARK, Verdict, real_numbers
 from lowrank_tutor.kit.questions.judge import near
 
-SCRIPT = Script("practice", ("kit/element.js", "kit/questions/numbers.js", "practice/practice.js"))
-STYLES = ("kit/questions/answer_form.css", "practice/practice.css")
+SCRIPT = Script(
+    "practice", ("kit/element.js", "kit/questions/numbers.js", "course/practice/practice.js")
+)
+STYLES = ("kit/questions/answer_form.css", "course/practice/practice.css")
 CLOSE, MINUS = "You are near: give three digits, and round only at the end.", "\u2212"
 
 
@@ -123,7 +125,9 @@ def _choice(methods: Sequence[str], stories: Sequence[str], rng: np.random.Gener
 
 def _kinds() -> Mapping[str, Kind]:
     kinds = {}
-    for text in (asset("practice/problems.md") + asset("practice/which.md")).split("\n## ")[1:]:
+    for text in (asset("course/practice/problems.md") + asset("course/practice/which.md")).split(
+        "\n## "
+    )[1:]:
         head, first, *lines = [line for line in text.partition("\n# ")[0].splitlines() if line]
         name, chapter, promise = head.split(" | ")
         numbers = getattr(draws, name.replace("-", "_"), None)
@@ -183,26 +187,22 @@ class Problem(NamedTuple):
 
         ``practice.js`` replies alike.
         """
-        if same(given, self.answer):
+        right, names = self.answer, self.steps[-1].values
+        if same(given, right):
             return ""
 
-        def is_part(wrong: Sequence[float]) -> bool:
-            each = zip(given, wrong, self.answer, strict=True)
-            return any(near(g, w) and not near(g, r) and not near(w, r) for g, w, r in each)
+        def made(wrong: Sequence[float]) -> bool:
+            each = zip(given, wrong, right, strict=True)
+            return all(near(g, w) or near(w, r) for g, w, r in each)
 
-        each = zip(given, self.answer, strict=True)
-        close = (
-            [CLOSE]
-            if all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in each)
-            else []
-        )
-        slips = [hint for wrong, hint in self.slips if same(given, wrong)]
-        return (
-            slips
-            + [hint for wrong, hint in self.slips if is_part(wrong)]
-            + close
-            + [self.steps[-1].rule]
-        )[0]
+        told = [hint for wrong, hint in self.slips if same(given, wrong)]
+        if told := told + [hint for wrong, hint in self.slips if made(wrong)]:
+            return told[0]
+        pairs = [*zip(given, right, strict=True)]
+        good = [name for name, (g, r) in zip(names, pairs, strict=True) if near(g, r)]
+        close = all(near(g, r) or (r % 1 and abs(g - r) <= abs(r) / 20) for g, r in pairs)
+        credit = f"Right so far: {', '.join(good)}. " if good else ""
+        return credit + (CLOSE if close else self.steps[-1].rule)
 
     def plain(self) -> dict[str, Any]:
         """Return what the page needs to know, as plain data."""

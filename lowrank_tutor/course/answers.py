@@ -1,7 +1,7 @@
-"""The exercises of the book: what each asks for, what is right, and which hint a common wrong answer gets.
+"""The exercises of the book: what is asked, what is right, and hints for common wrong answers.
 
 Importing the module registers them, so that :func:`~lowrank_tutor.kit.questions.check` knows their
-names: ``from lowrank_tutor.answers import check`` is the first line of every exercise.
+names: ``from lowrank_tutor.course import check`` is the first line of every exercise.
 
 >>> check("ex-rank-tenth", 204.8)
 ○ Not yet. A rank is a whole number: round down.
@@ -60,11 +60,13 @@ QUESTIONS = {
     ),
     "ex-rank-build": _question(
         {"Numbers in the two factors": 20, "Degrees of freedom": 16},
-        "The factors are 5 by 2 and 2 by 5. Which changes of the factors leave the product unchanged?",
+        "The factors are 5 by 2 and 2 by 5. Which changes of the factors leave the product "
+        "unchanged?",
         (
             ...,
             20,
-            "An invertible 2 by 2 matrix can move from one factor to the other without changing the product.",
+            "An invertible 2 by 2 matrix can move from one factor to the other without changing "
+            "the product.",
         ),
         (16, "16 is the second number. The factors, written out in full, hold more."),
         (25, "25 is what the table holds. How many do the two factors hold?"),
@@ -100,11 +102,13 @@ QUESTIONS = {
         "The constant alone has rank 1. What is the Frobenius norm of 1797 rows of 64 hundreds?",
         (
             2_193,
-            "That is its value before. PCA subtracts the constant again, but nothing is subtracted here.",
+            "That is its value before. PCA subtracts the constant again, but nothing is subtracted "
+            "here.",
         ),
         (
             2_293,
-            "The constant adds 100 to each of 115,008 entries, and much more than 100 to the singular value.",
+            "The constant adds 100 to each of 115,008 entries, and much more than 100 to the "
+            "singular value.",
         ),
         (
             100 * sqrt(1797 * 64),
@@ -112,21 +116,25 @@ QUESTIONS = {
         ),
         (
             sqrt(100**2 * 1797 * 64 + 2_193**2),
-            "Squares add up where two sheets are orthogonal. No digit is orthogonal to the constant.",
+            "Squares add up where two sheets are orthogonal. No digit is orthogonal to the "
+            "constant.",
         ),
         (
             100 * sqrt(1797 * 64) + 2_193,
-            "Norms add up where two sheets are parallel. The first sheet of the digits is not quite constant.",
+            "Norms add up where two sheets are parallel. The first sheet of the digits is not "
+            "quite constant.",
         ),
         within=0.005,
     ),
     "ex-svd-noise": _question(
         {"Kept by the threshold": 0, "Kept by 90% of the energy": 508},
-        "Compare the threshold with the largest singular value of noise; count the energy of the simulated spectrum.",
+        "Compare the threshold with the largest singular value of noise; count the energy of the "
+        "simulated spectrum.",
         (
             ...,
             900,
-            "The first singular values carry more than the last: 90% of the energy takes fewer than 90%.",
+            "The first singular values carry more than the last: 90% of the energy takes fewer "
+            "than 90%.",
         ),
         (..., 0.508, "Count them; that is a share."),
         (..., 50.8, "Count them; that is a share, in percent."),
@@ -137,7 +145,8 @@ QUESTIONS = {
     # Chapter 3, the family
     "ex-family-which": _question(
         {"The shop": 5, "The doctor": 2, "The chemist": 3, "Methods with a unique answer": 2},
-        "What is given and what is asked: missing entries, classes, sums of parts? Look at the table of the methods.",
+        "What is given and what is asked: missing entries, classes, sums of parts? Look at the "
+        "table of the methods.",
         (1, "PCA needs every entry of the table, and most ratings are missing."),
         (..., 1, "PCA does not know the diagnoses, and the doctor does."),
         (..., ..., 1, "PCA may subtract, but there is no negative amount of a substance."),
@@ -150,11 +159,13 @@ QUESTIONS = {
             "The largest ratio for three classes": 6,
             "Axes with a ratio above zero, on a line": 1,
         },
-        "Invert the scatter and multiply. The means, seen from their common mean, span one dimension less.",
+        "Invert the scatter and multiply. The means, seen from their common mean, span one "
+        "dimension less.",
         (
             1 / 2,
             2,
-            "The direction is right. Give whole numbers without a common factor, the first positive.",
+            "The direction is right. Give whole numbers without a common factor, the first "
+            "positive.",
         ),
         (2, 2, "That is the difference of the means. It ignores how the points scatter."),
         (
@@ -200,11 +211,15 @@ QUESTIONS = {
         (..., 1593, "The second number is what min_dim gives without naming a bound."),
         (..., ..., 2, "A map to more numbers than there were saves nothing."),
         rounds=(0, 1),
-        note="The second number takes code: run it in Colab, with the link below the title of the chapter.",
+        note=(
+            "The second number takes code: run it in Colab, with the link below the title of the "
+            "chapter."
+        ),
     ),
     "ex-jl-orthogonal": _question(
         {"Mean": 0.0, "Standard deviation": 0.05, "Share beyond 0.1": 0.0455},
-        "The mean is the inner product of the vectors themselves, the variance is 1/k for orthogonal unit vectors.",
+        "The mean is the inner product of the vectors themselves, the variance is 1/k for "
+        "orthogonal unit vectors.",
         (..., 1 / 400, "That is the variance. The standard deviation is its square root."),
         (..., ..., 0.0228, "That is one side. In absolute value both sides count."),
         (..., ..., 0.9545, "That is the share within two standard deviations."),
@@ -217,7 +232,8 @@ QUESTIONS = {
             "Standard deviation of 64 numbers": 1 / 8,
             "The limit for rho": sqrt(pi / 4 - 1 / 2),
         },
-        "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, each with its own k. When are both equal for one k?",
+        "The variances are (pi/2 - rho^2)/k and (1 + rho^2)/k, each with its own k. When are both "
+        "equal for one k?",
         (pi / 2 / 1024, "That is the variance. The standard deviation is its square root."),
         (..., 1 / 64, "That is the variance. The standard deviation is its square root."),
         (..., 1 / 32, "With 16 bits each there is room for 64 numbers only, not for 1,024."),
@@ -258,7 +274,8 @@ QUESTIONS = {
             "Rank of W in (c), or 0": 2,
             "Rank of W in (d), or 0": 1,
         },
-        "Is it a sum of products of one number of s and one of h? Then write the weights into a table.",
+        "Is it a sum of products of one number of s and one of h? Then write the weights into a "
+        "table.",
         (..., 3, "A cosine is divided by both lengths: it does not double when s doubles."),
         (1, "The dot product has the identity for its table."),
         (..., ..., ..., 4, "Four products, but the table is one column times one row."),
@@ -269,20 +286,23 @@ QUESTIONS = {
             "With the factors": 768 * 64 + (768 * 64 + 64) * 1e6,
             "With every Vh stored": 768 * 64 + 64e6,
         },
-        "Us depends on the query alone: it is computed once. Vh depends on a document: it is computed a million times.",
+        "Us depends on the query alone: it is computed once. Vh depends on a document: it is "
+        "computed a million times.",
         (768**2 * 1e6 + 768e6, "Count the row s W once."),
         (..., 768 * 64 + 64e6, "Without storing them, each Vh costs 768 times 64."),
         (
             ...,
             2 * 768 * 64 + 768e6,
-            "That is another order, which takes the row Us times V first. The question makes each Vh anew.",
+            "That is another order, which takes the row Us times V first. The question makes each "
+            "Vh anew.",
         ),
         within=0.02,
         note="A large number as 3.2e5 or as 3.2*10^5.",
     ),
     "ex-bilinear-root": _question(
         {"Upper left entry of the root": 3, "Each entry of M": 0.5, "Its mean squared error": 4},
-        "The eigenvalues are 16 and 4. Take their roots, keep the eigenvectors, cut, and divide by the root again.",
+        "The eigenvalues are 16 and 4. Take their roots, keep the eigenvectors, cut, and divide by "
+        "the root again.",
         (sqrt(10), "The roots are taken of the eigenvalues, not of the entries."),
         (..., 2, "That is the cut of the root. Multiply it by the inverse of the root."),
         (..., ..., 2, "That is the singular value left out; the mean squared error is its square."),
@@ -295,7 +315,8 @@ QUESTIONS = {
             "Linear, output for 1": 4.0,
             "Linear, output for 2": 4.0,
         },
-        "Softmax weighs by exp(query times key). A feature is exp(x) of a negative number, x + 1 of a positive one.",
+        "Softmax weighs by exp(query times key). A feature is exp(x) of a negative number, x + 1 "
+        "of a positive one.",
         (
             5 * exp(1) / (exp(1) + 2),
             5 * exp(2) / (exp(2) + 4),
@@ -344,20 +365,23 @@ QUESTIONS = {
     # Chapter 7, Linformer
     "ex-linformer-mean": _question(
         {"The sum of each column of F, for n = 12 and k = 3": 1 / 4},
-        "Compare the factor of each value vector: 1/n on one side, a column sum over k on the other.",
+        "Compare the factor of each value vector: 1/n on one side, a column sum over k on the "
+        "other.",
         (1, "Those are the rows of an average. A column of F says how often its token is counted."),
         (4, "The other way round: k columns share n tokens."),
         (1 / 12, "Linformer divides by k as well: the column sum over 3 must be 1/12."),
     ),
     "ex-linformer-crossover": _question(
         {"The first length that saves for D = 512": 304, "The first for D = 768": 138},
-        "Set the operations of the two layers equal, divide by 4D, and solve the quadratic equation for n.",
+        "Set the operations of the two layers equal, divide by 4D, and solve the quadratic "
+        "equation for n.",
         (303, 137, "Just below the root nothing is saved yet: round up."),
         (257, 129, "That is k + 1, as if mixing cost nothing: add the 2nkD operations of EX."),
         (
             513,
             257,
-            "That is 2k + 1, for keys and values that are made first, then mixed. Here EX comes first.",
+            "That is 2k + 1, for keys and values that are made first, then mixed. Here EX comes "
+            "first.",
         ),
         (
             512,
@@ -405,10 +429,12 @@ QUESTIONS = {
     # Chapter 9, adapters
     "ex-adapters-lora": _question(
         {"Relative error": 1 / sqrt(2), "Rank of the average": 2},
-        "Write out both 2 by 2 matrices, and divide the length of their difference by that of the average.",
+        "Write out both 2 by 2 matrices, and divide the length of their difference by that of the "
+        "average.",
         (
             1 / 2,
-            "Divide the length of the difference, 1/2, by that of the average, which is the root of 1/2.",
+            "Divide the length of the difference, 1/2, by that of the average, which is the root "
+            "of 1/2.",
         ),
         (1 / 4, "That is the size of one entry of the difference. There are four."),
         (..., 1, "Each update has rank 1, but they point in different directions."),
@@ -459,13 +485,15 @@ QUESTIONS = {
             "Rank of the probabilities": 2000,
             "The smallest width of a head": 99,
         },
-        "The logits are a product through the width. Log-softmax subtracts one number from each row. And what bounds "
+        "The logits are a product through the width. Log-softmax subtracts one number from each "
+        "row. And what bounds"
         "the rank of the probabilities?",
         (
             ...,
             512,
             512,
-            "Softmax changes the rank: its logarithm has one more, and the width does not bound its own.",
+            "Softmax changes the rank: its logarithm has one more, and the width does not bound "
+            "its own.",
         ),
         (
             ...,
@@ -484,7 +512,8 @@ QUESTIONS = {
     ),
     "ex-states-half": _question(
         {"The first n": 405},
-        "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as much.",
+        "One half means that the n - 1 others weigh as much as the one, each at least exp(-6) as "
+        "much.",
         (404, "Then the others weigh 403 times exp(-6), still a little less than 1."),
         (403, "It is n - 1, not n, that must pass exp(6)."),
         (22, "The logits differ by up to 2b, which is 6, not 3."),

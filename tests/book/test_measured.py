@@ -1,4 +1,4 @@
-"""On a GPU: its tables, and its cells on a CPU and on simulated cards."""
+"""Measured: its tables say what the data say, and its cells run on a CPU and on simulated cards."""
 
 import contextlib
 import io
@@ -11,12 +11,13 @@ import torch
 from chapters import ROOT, code_cells, run
 
 import lowrank_tutor.roofline
+from lowrank_tutor.kit.tables import number
 from lowrank_tutor.roofline import GPUS, gpu_floor
 from measure.harness import DATA
 from measure.memory import LiveBytes
 from measure.speed import gpu_file
 
-PAGE = ROOT / "book" / "gpu.md"
+PAGE = ROOT / "book" / "measured.md"
 
 
 def seconds(n, gpu, k=None, d=64, heads=8):
@@ -35,16 +36,6 @@ def roof(_page, *, n, gpu):
 
 
 EXPLORERS = {"roof": roof}
-REPORTED = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["linformer_table_3"][
-    "rows"
-]
-
-
-def test_paper_table():
-    page = run(PAGE).namespace
-    for k, times in page["REPORTED"].items():
-        found = {str(n): x for n, x in zip(page["LENGTHS"], times, strict=True) if x}
-        assert found == REPORTED[str(k)]
 
 
 def test_cells_on_cpu():
@@ -73,12 +64,13 @@ class SimulatedCard:
         monkeypatch.setattr(cuda, "synchronize", lambda: None)
         monkeypatch.setattr(lowrank_tutor.roofline, "half_type", lambda _device: real("cuda"))
         monkeypatch.setattr(lowrank_tutor.roofline, "fused_backends", lambda *_tensors: kernels)
-        if kernels:  # a fused kernel makes its result and nothing else; without one PyTorch writes the weights out
+        # A fused kernel makes its result and nothing else; without one PyTorch writes the weights.
+        if kernels:
             attend = "scaled_dot_product_attention"
             monkeypatch.setattr(
                 torch.nn.functional, attend, lambda q, _k, _v, **_rest: torch.empty_like(q)
             )
-        given = ("HEADS", "WIDTH", "CURVE", "LENGTHS", "np", "charts", "picture")
+        given = ("HEADS", "WIDTH", "CURVE", "np", "charts", "picture")
         self.names = {name: page[name] for name in given} | {
             "table": lambda columns, formats: columns
         }
@@ -219,7 +211,9 @@ def h100_rows(mode, batch, n):
     [(1, 8192, 0.9, 1.1), (1, 16384, 2.0, 3.2), (16384, 4096, 0.8, 1.1), (16384, 8192, 1.2, 1.7)],
 )
 def test_layer_gains_on_h100(tokens, n, low, high):
-    """The lowest and the highest gain, by both runs and in both directions, round to those of the page."""
+    """The lowest and the highest gain, by both runs and in both directions, round to those of the
+    page.
+    """
     gains = []
     for run_, mode in itertools.product(("min", "median"), ("forward", "forward+backward")):
         exact, ours = h100_rows(mode, max(1, tokens // n), n)
@@ -237,7 +231,9 @@ def test_layer_gains_on_h100(tokens, n, low, high):
     ],
 )
 def test_layer_pays_on_h100(run_, mode, loses, leads):
-    """Of all exact ways the fastest still wins at the first length, and loses from the second one on."""
+    """Of all exact ways the fastest still wins at the first length, and loses from the second one
+    on.
+    """
     times = {}
     for row in H100["rows"]:
         if (row["series"], row["mode"], row["batch"]) == ("module", mode, 1):
@@ -256,3 +252,40 @@ def test_memory_on_h100(mode, low, high):
     for n in (512, 1024, 2048, 4096, 8192):
         exact, ours = h100_rows(mode, 16384 // n, n)
         assert low < ours["peak_bytes"] / exact["peak_bytes"] < high
+
+
+def test_bold_methods():
+    page = run(PAGE).namespace
+    rows = page["bench"]["rows"]
+    for row in rows:
+        faster = [
+            r for r in rows if r["spectrum"] == row["spectrum"] and r["time_min"] < row["time_min"]
+        ]
+        assert page["beaten"](row) == any(r["excess"] <= row["excess"] for r in faster)
+        assert page["cell"](row["method"], row["spectrum"]).startswith("<td><b>") != page["beaten"](
+            row
+        )
+
+
+def test_helpers_table():
+    page = run(PAGE).namespace
+    for row in page["helpers"]["rows"]:
+        told = page["helper"](row)
+        assert row["task"] in told
+        assert f"compared with {row['peer']}<" in told
+        assert (
+            f"{1000 * row['time_ours']:,.0f}</td><td>{1000 * row['time_theirs']:,.0f}</td>" in told
+        )
+        assert f">{row['ratio']:.2f}<" in told
+        assert ("<b>" in told) == (row["ratio"] < 1)
+        assert all(
+            number(row[who], ".4g") in told for who in ("error_ours", "error_theirs") if who in row
+        )
+
+
+def test_questions_of_today():
+    """All obey a mask; only this book's function ignores NaN below it, as the page says."""
+    for name, (exact, hidden, none_left, gradients) in run(PAGE).namespace["asked_now"].items():
+        assert max(exact, none_left) < 1e-6, name
+        assert (hidden < 1e-6) == (name == "softmax_attention"), name
+        assert gradients == ("refused" if name == "FlexAttention" else "yes"), name

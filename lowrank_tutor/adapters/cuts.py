@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from lowrank_tutor._checks import check_integer, check_rank
 from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
+from lowrank_tutor.adapters.lora import linears_of, names_ending_in, plain_linear, tied_linears
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
-from lowrank_tutor.caches.lora import linears_of, names_ending_in, plain_linear, tied_linears
 from lowrank_tutor.rank import break_even_rank
 from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd
 

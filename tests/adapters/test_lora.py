@@ -10,7 +10,7 @@ import torch
 from attentions import said, tensors
 from torch import nn
 
-from lowrank_tutor.caches import (
+from lowrank_tutor.adapters import (
     LoraLinear,
     inject_lora,
     load_lora,

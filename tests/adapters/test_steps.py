@@ -5,7 +5,7 @@ import pytest
 import torch
 from attentions import tensors
 
-from lowrank_tutor.caches import newton_schulz, power_step
+from lowrank_tutor.adapters import newton_schulz, power_step
 from lowrank_tutor.svd import best_rank_k, tail_error
 
 

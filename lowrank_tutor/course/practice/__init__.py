@@ -3,7 +3,7 @@
 :func:`another` draws a problem of one of the ``KINDS``, each of which belongs to a chapter.
 """
 
-from lowrank_tutor.practice.problem import ALL, Problem, another
+from lowrank_tutor.course.practice.problem import ALL, Problem, another
 
 __all__ = ["KINDS", "Problem", "another"]
 
