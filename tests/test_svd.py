@@ -65,23 +65,15 @@ def test_numpy_agrees_at_every_rank(shape):
         assert all(x.base is None for x in result)  # copies, so that the full factors can be freed
         np.testing.assert_allclose(result.s, s[:k], rtol=1e-13)
         np.testing.assert_allclose(product(result), (u[:, :k] * s[:k]) @ vt[:k], atol=1e-13)
-    first, same, other = (
-        randomized_svd(a, 1, oversample=0, power_iterations=0, rng=rng).s for rng in (0, 0, 1)
-    )
-    assert first == same
-    assert min(shape) == 1 or first != other
 
 
-def test_two_by_two_by_hand():
+def test_by_hand():
     u, s, vt = truncated_svd([[3, 0], [4, 5]], 2)
     np.testing.assert_allclose(s, [math.sqrt(45), math.sqrt(5)], rtol=1e-15)
     np.testing.assert_allclose(u, np.array([[1, 3], [3, -1]]) / math.sqrt(10), atol=1e-15)
     np.testing.assert_allclose(vt, np.array([[1, 1], [1, -1]]) / math.sqrt(2), atol=1e-15)
     a = np.diag([3.0, 2.0, 1.0])
     np.testing.assert_allclose(best_rank_k(a, 2), np.diag([3.0, 2.0, 0.0]), atol=1e-15)
-    assert relative_error(np.diag([0.0, 2.0, 1.0]), a) > relative_error(
-        best_rank_k(a, 2), a
-    )  # contrast
 
 
 def test_tall_matrix_fits_memory():
@@ -189,33 +181,19 @@ def test_iterations_and_oversampling_help():
 # Sparse matrices and linear operators
 
 
-def sparse_matrix(m=300, n=200, share=0.02):
-    """Mostly zeros, with a few strong directions among them."""
-    rng = default_rng(0)
-    rows, columns = rng.random((m, 6)) < 0.15, rng.random((n, 6)) < 0.15
-    strong = (rows * [9, 7, 5, 4, 3, 2]) @ columns.T
-    return scipy.sparse.csr_matrix(
-        strong + (rng.random((m, n)) < share) * rng.standard_normal((m, n))
-    )
+def sparse_matrix():
+    return scipy.sparse.random_array((300, 200), density=0.02, rng=default_rng(0)).tocsr()
 
 
-@pytest.mark.parametrize("kind", ["coo_matrix", "lil_matrix", "csr_array"])
-def test_sparse_factors(kind):
+@pytest.mark.parametrize("kind", ["coo", "lil", "csr"])
+def test_sparse_matrices_stay_sparse(kind):
     a = sparse_matrix()
-    for k in (6, 195):  # by blocks, and where one would be as wide as the matrix
-        result, dense = (
-            randomized_svd(x, k, rng=1) for x in (getattr(scipy.sparse, kind)(a), a.toarray())
-        )
-        np.testing.assert_allclose(result.s, dense.s, rtol=1e-10)
-        assert np.linalg.norm(product(result) - a.toarray()) <= 1.01 * tail_error(
-            np.linalg.svd(a.toarray())[1], k
-        )
     wider = SimpleNamespace(
         shape=a.shape, dtype=np.float32, matmat=lambda x: a @ x, rmatmat=lambda x: a.T @ x
     )
     for single in (a.astype(np.float32), wider):  # what it says, not what it gives
         assert randomized_svd(single, 3, rng=0).u.dtype == np.float32
-    large = scipy.sparse.random(4000, 2000, 0.002, format="csr", random_state=0).asformat(kind[:3])
+    large = scipy.sparse.random(4000, 2000, 0.002, random_state=0).asformat(kind)
     tracemalloc.start()
     randomized_svd(large, 10, rng=0)
     peak = tracemalloc.get_traced_memory()[1]
@@ -304,29 +282,21 @@ def test_stacks_are_loops(dtype):
     a, b = default_rng(0).standard_normal((2, 2, 3, 4, 6)).astype(dtype)
     a[..., 0] *= 1e3  # as each matrix has its own unit
     b[0, 0] = 0
-    k, every = 3, list(np.ndindex(2, 3))
-    cuts = [truncated_svd(a[i], k) for i in every]
-    assert {part.dtype for part in cuts[0]} == {np.dtype(dtype)}
-    assert truncated_svd(a.astype(np.float16), k).u.dtype == np.float32
-    loops = [
-        *((stack, [cut[part] for cut in cuts]) for part, stack in enumerate(truncated_svd(a, k))),
-        (best_rank_k(a, k), [best_rank_k(a[i], k) for i in every]),
-        (truncated_svd(b, k).s, [truncated_svd(b[i], k).s for i in every]),
-        (fix_signs(a), [fix_signs(a[i]) for i in every]),
-        *(
-            (relative_error(b, a, norm), [relative_error(b[i], a[i], norm) for i in every])
-            for norm in NORMS
-        ),
-    ]
     eps = np.finfo(dtype).eps
-    for row, (stack, single) in enumerate(loops):
-        assert stack.shape[:2] == (2, 3), row
-        np.testing.assert_allclose(
-            stack, np.reshape(single, stack.shape), rtol=20 * eps, atol=2e4 * eps, err_msg=row
-        )
-        assert (
-            stack.dtype == single[0].dtype if isinstance(single[0], np.ndarray) else np.float64
-        ), row
+    calls = {
+        **{f"part {i}": lambda a, b, i=i: truncated_svd(a, 3)[i] for i in range(3)},
+        "best": lambda a, b: best_rank_k(a, 3),
+        "zero": lambda a, b: truncated_svd(b, 3).s,
+        "signs": lambda a, b: fix_signs(a),
+        **{norm: lambda a, b, norm=norm: relative_error(b, a, norm) for norm in NORMS},
+    }
+    for name, call in calls.items():
+        stack, loops = call(a, b), [call(a[i], b[i]) for i in np.ndindex(2, 3)]
+        assert stack.shape[:2] == (2, 3), name
+        assert stack.dtype == (np.float64 if name in NORMS else dtype), name
+        loops = np.reshape(loops, stack.shape)
+        np.testing.assert_allclose(stack, loops, rtol=20 * eps, atol=2e4 * eps, err_msg=name)
+    assert truncated_svd(a.astype(np.float16), 3).u.dtype == np.float32
 
 
 HALVES = [2.0**-i for i in range(6)]
