@@ -58,11 +58,9 @@ def test_coinciding_points(n, value):
     np.testing.assert_array_equal(pca.mean_, x[0])
     for name in ATTRIBUTES[2:]:
         np.testing.assert_array_equal(getattr(pca, name), [0, 0])
-    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(2), atol=1e-15)
     np.testing.assert_array_equal(pca.transform(x), np.zeros((n, 2)))
     line = PCA(2).fit(np.column_stack([x[:, 0], np.arange(n)]))
     np.testing.assert_array_equal(line.explained_variance_ratio_, [1, 0])
-    assert PCA(1).fit([[1.0], [1.0], [np.nextafter(1, 2)]]).singular_values_[0] > 0
 
 
 def test_memory_of_few_points():

@@ -141,41 +141,33 @@ def test_relative_errors_by_hand():
 
 
 def test_iterations_and_oversampling_help():
-    """Contrast: without orthonormal columns in between, the passes lose all directions but the
-    strongest.
-    """
-    s = 1 / np.sqrt(I)
-    a = with_spectrum(s, 300, 200)
+    a = with_spectrum(1 / np.sqrt(I), 300, 200)
+    least = tail_error(1 / np.sqrt(I), 8)
 
-    def found(**options):
-        return (
-            np.linalg.norm(a - product(randomized_svd(a, 8, rng=0, **options))) / tail_error(s, 8)
-            - 1
-        )
+    def excess(**options):
+        return np.linalg.norm(a - product(randomized_svd(a, 8, rng=0, **options))) / least - 1
 
-    by_power = [found(power_iterations=q, oversample=4) for q in range(6)]
+    by_power = [excess(power_iterations=q, oversample=4) for q in range(6)]
     assert all(later < earlier / 1.5 for earlier, later in itertools.pairwise(by_power))
-    assert found(power_iterations=1, oversample=10) < found(power_iterations=1, oversample=0) / 2
-    assert found() == found(power_iterations=8, oversample=10)
-    for k, passes in (
-        (19, 8),
-        (20, 5),
-        (39, 5),
-        (40, 4),
-    ):  # by default: fewer from a tenth and a fifth on
-        drawn = [
+    assert excess(power_iterations=1) < excess(power_iterations=1, oversample=0) / 2
+    assert excess() == excess(power_iterations=8, oversample=10)
+    for k, passes in ((19, 8), (20, 5), (39, 5), (40, 4)):  # from a tenth and a fifth on
+        usual, same = (
             randomized_svd(a, k, rng=1, **given).s for given in ({}, {"power_iterations": passes})
-        ]
-        np.testing.assert_array_equal(*drawn)
+        )
+        np.testing.assert_array_equal(usual, same)
+
+
+def test_passes_keep_weak_directions():
+    """Contrast: without orthonormal columns in between, the passes lose them."""
     steep = with_spectrum(0.5 ** I[:60], 80, 60)
     careless = steep @ default_rng(0).standard_normal((60, 20))
     for _ in range(8):
         careless = steep @ (steep.T @ careless)
-    q = np.linalg.qr(careless)[0]
-    lost = 1 - np.linalg.norm(q.T @ steep, axis=0) / np.linalg.norm(steep, axis=0)
+    kept = np.linalg.qr(careless)[0].T @ steep
+    lost = 1 - np.linalg.norm(kept, axis=0) / np.linalg.norm(steep, axis=0)
     assert lost.max() > 1e-9
-    result = randomized_svd(steep, 10, rng=0)
-    np.testing.assert_allclose(result.s, 0.5 ** I[:10], rtol=1e-12)
+    np.testing.assert_allclose(randomized_svd(steep, 10, rng=0).s, 0.5 ** I[:10], rtol=1e-12)
 
 
 # Sparse matrices and linear operators
@@ -236,28 +228,29 @@ def test_thresholds_agree_with_quadrature(m, n):
     )
 
 
-def test_thresholds_by_hand():
-    for (m, n), omega in (
-        ((1, 20), 1.5194),
-        ((1, 2), 2.1711),
-        ((1, 1), 2.8582),
-    ):  # the paper's table
-        assert hard_threshold([1.0] * m, m, n) == pytest.approx(omega, abs=3e-4)
-    assert hard_threshold([1.0], 1, 1, noise=1) == pytest.approx(4 / math.sqrt(3), rel=1e-15)
-    assert hard_threshold([1.0], 1, 10**12) == pytest.approx(math.sqrt(2), rel=1e-5)  # beta near 0
-    assert hard_threshold([1.0], 2**53, 1, noise=1) == pytest.approx(
-        math.sqrt(2) * 2**26.5, rel=1e-12
-    )
-    assert hard_threshold([1.0], 1, 1, noise=math.nextafter(1e75, 0)) == pytest.approx(
-        4e75 / math.sqrt(3), rel=1e-14
-    )
-    assert (
-        noise_edge([1.0] * 4, 4, 9, noise=0.5)
-        == noise_edge([1.0] * 4, 9, 4, noise=0.5)
-        == 0.5 * (2 + 3)
-    )
-    assert hard_threshold([2.0, 1.0], 2, 2, noise=0) == hard_threshold([0.0, 0.0], 2, 2) == 0.0
-    assert type(hard_threshold([1.0], 1, 1, noise=1)) is type(hard_threshold([1.0], 1, 1)) is float
+@pytest.mark.parametrize(
+    ("m", "n", "noise", "expected", "rel"),
+    [
+        (1, 20, None, 1.5194, 2e-4),  # the paper's table
+        (1, 2, None, 2.1711, 2e-4),
+        (1, 1, None, 2.8582, 2e-4),
+        (1, 1, 1, 4 / math.sqrt(3), 1e-15),
+        (1, 10**12, None, math.sqrt(2), 1e-5),  # beta near 0
+        (2**53, 1, 1, math.sqrt(2) * 2**26.5, 1e-12),
+        (1, 1, math.nextafter(1e75, 0), 4e75 / math.sqrt(3), 1e-14),
+        (1, 1, 0, 0.0, 0),
+    ],
+)
+def test_thresholds_by_hand(m, n, noise, expected, rel):
+    found = hard_threshold([1.0], m, n, noise)
+    assert found == pytest.approx(expected, rel=rel)
+    assert type(found) is float
+
+
+def test_edges_by_hand():
+    for m, n in ((4, 9), (9, 4)):
+        assert noise_edge([1.0] * 4, m, n, noise=0.5) == 0.5 * (2 + 3)
+    assert hard_threshold([0.0, 0.0], 2, 2) == 0.0
 
 
 def test_threshold_separates_signal_from_noise():
