@@ -135,6 +135,7 @@ def test_relative_errors_by_hand():
             -scale * np.ones((2, 2)), scale * np.ones((2, 2)), norm
         ) == pytest.approx(2.0, rel=1e-12)
     assert relative_error([[1e75]], [[1e-75]]) == pytest.approx(1e150, rel=1e-12)
+    assert relative_error(np.float32([[1e-38]]), [[1]]) == 1.0  # in float64
 
 
 # Randomized factors
