@@ -23,14 +23,7 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
-from lowrank_tutor.adapters import compress, load_lora, power_step
-from lowrank_tutor.attention import (
-    softmax_attention,
-)
-from lowrank_tutor.caches import kv_cache_numbers, latent_from_heads, read_config, serve
 from lowrank_tutor.rank import numerical_rank
-from lowrank_tutor.states import delta_attention
-from lowrank_tutor.storyteller import next_words
 
 
 class NoArray:
@@ -265,51 +258,3 @@ def test_numbers_of_every_kind_pass():
     assert check_real(1.7e308, "x", "at least 0", 0) == 1.7e308
     assert choice("up") == "up"
     assert check_bool(False, "x") is False
-
-
-Q = torch.zeros(1, 2, 4, 8)
-EYE, MODEL = np.eye(3), torch.nn.Sequential(torch.nn.Linear(4, 4))
-WITH_A_WAY = {
-    "ones and a mask of -inf": (
-        lambda: softmax_attention(Q, Q, Q, token_mask=Q[0, :1, :, 0]),
-        ": == 0 reads a mask",
-    ),
-    "beta in another order": (
-        lambda: delta_attention(Q, Q, Q, Q[..., 0].mT),
-        ": heads come before tokens, in q, k, ",
-    ),
-    "a config": (
-        lambda: kv_cache_numbers({"num_hidden_layers": 2}),
-        r": read_config\(config\)\.parts has",
-    ),
-    "a path": (
-        lambda: read_config("config.json"),
-        r": json\.load\(open\(path\)\) reads one, config\.to_dict\(\)",
-    ),
-    "a long name": (
-        lambda: serve("Llama-3-70B", "H100 80GB"),
-        r": gpu_named\(name, bytes of memory\) finds its name",
-    ),
-    "weights of all heads": (
-        lambda: latent_from_heads(Q[0, 0], Q[0, 0], 2),
-        r": weight\.unflatten\(0, \(heads, -1\)",
-    ),
-    "no adapters": (lambda: load_lora(MODEL, {}), ": inject_lora first"),
-    "a model": (
-        lambda: compress(MODEL, 2),
-        r": for a model, the loop in help\(compress\)",
-    ),
-    "inputs": (
-        lambda: compress(MODEL[0], 2, moment=torch.ones(9, 4)),
-        r": of inputs x it is x\.T @ x / len\(x\)",
-    ),
-    "a number": (lambda: power_step(torch.eye(4), 2), r": for rank r pass torch\.randn\(4, r\)"),
-    "a full stop": (lambda: next_words("Ada wears red."), ": put spaces around each mark"),
-}
-
-
-@pytest.mark.parametrize("got", WITH_A_WAY)
-def test_refusals_say_what_to_do(got):
-    call, way = WITH_A_WAY[got]
-    with pytest.raises((TypeError, ValueError), match=f"^.* must .*, got .*{way}"):
-        call()

@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -137,22 +136,12 @@ QUERY, KEYS = tokens(2, 4, 6), tokens(2, 8, 5)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((KEYS, KEYS), "query must have shape (batch, tokens, 6), got shape (2, 8, 5)"),
-        ((QUERY, KEYS[:1]),
-         "keys must have the batch size of query, got shapes (1, 8, 5) and (2, 4, 6)"),
-        ((QUERY.float(), KEYS),
-         "query must be of the type of the layer, torch.float64, got torch.float32"),
-        ((QUERY, KEYS[:, :0]), "keys must hold at least one token, got shape (2, 0, 5)"),
-        ((QUERY, KEYS, KEYS[:1]),
-         "values must have the batch size of keys, got shapes (1, 8, 5) and (2, 8, 5)"),
-        ((QUERY, KEYS, KEYS[:, :7]),
-         "values must be as many as keys, got shapes (2, 7, 5) and (2, 8, 5)"),
+        ((QUERY, KEYS[:1]), r"keys must have shape \(2, n_keys, 5\), got"),
+        ((QUERY.float(), KEYS), "query must be of the type of the layer, torch.float64, got"),
+        ((QUERY, KEYS[:, :0]), "keys must hold at least one token, got"),
+        ((QUERY, KEYS, KEYS[:, :7]), r"values must have shape \(2, 8, value_dim\), got"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused(arguments, message):
-    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
         layer_of()(*arguments)
-    with pytest.raises(
-        ValueError, match=r"^k must be between 1 and min\(query_dim, key_dim\) = 5, got 6$"
-    ):
-        ReducedRankAttention(5, 6, 6)

@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from attentions import real_tokens, said, tensors, triple
+from attentions import real_tokens, tensors, triple
 from linformers import array, layer_by_loops, layer_of, lengths, nearly_the_identity, rule_by_loops
 from torch import nn
 from torch.nn import functional
@@ -106,23 +106,12 @@ def test_the_rule_is_settled_once(options, rule):
         resized(layer, 11),
     ):
         assert one.rule == rule
-        assert one.extra_repr().endswith(", rule='sum'") == (rule == "sum")
+        assert one.extra_repr().endswith(f", rule={rule!r}")
     if layer.e.is_meta:
         return
     (x,), mask = tensors((3, 8, 6)), lengths(8, 5, 1)
     np.testing.assert_allclose(
         layer(x, token_mask=mask).detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13
-    )
-
-
-def test_no_rule_of_learned_numbers_on_meta():
-    message = (
-        'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta '
-        "device, got None"
-    )
-    assert (
-        said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta"))
-        == message
     )
 
 
@@ -145,9 +134,7 @@ def test_learned_averages_do_not_jump():
     fixed.load_state_dict(state)
     np.testing.assert_allclose(fixed(x).detach(), layer(x).detach(), rtol=0, atol=1e-13)
     other = layer_of(heads=3, k=4)
-    with pytest.raises(
-        ValueError, match=r"^heads must be 2, as in the layer that was saved, got 3$"
-    ):
+    with pytest.raises(ValueError, match=r"^heads must be 2, as in the saved layer, got 3$"):
         other.load_state_dict(state)
 
 
