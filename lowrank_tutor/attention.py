@@ -409,8 +409,7 @@ def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 def _log_elu(x: torch.Tensor) -> torch.Tensor:
     """Return ln(elu(x) + 1)."""
-    positive = torch.relu(x)
-    return positive.log1p() + (x - positive)
+    return torch.where(x > 0, torch.relu(x).log1p(), x)
 
 
 def _exponents(x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
