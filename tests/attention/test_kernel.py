@@ -167,20 +167,6 @@ def test_rows_orthogonal_in_blocks(m, d):
     assert len(set(w.norm(dim=1).tolist())) == m
 
 
-def test_rows_are_normal():
-    rows = drawing("orthogonal", 3)(4000 * 8, 4).view(4000, 8, 4)  # (draws, m, d), two blocks each
-    for i in (0, 3, 4):
-        close(rows[:, i].mean(dim=0), np.zeros(4), atol=0.07)
-        close(rows[:, i].T @ rows[:, i] / 4000, np.eye(4), atol=0.11)
-        squares = (
-            rows[:, i].square().sum(dim=1)
-        )  # chi-squared with d = 4 degrees: mean 4, variance 8
-        assert squares.mean().item() == pytest.approx(4, rel=0.05)
-        assert squares.var().item() == pytest.approx(8, rel=0.15)
-    lengths = rows.norm(dim=2)
-    assert torch.corrcoef(lengths.T)[0, 1].abs() < 0.06
-
-
 def test_generator_fixes_the_draw():
     def fresh():
         return torch.Generator().manual_seed(4)
