@@ -280,7 +280,7 @@ KEYS = [
     ("downhill", {"start": [2, 0], "step": 0}, "the ball", "start",
      {"ArrowUp": [2, 0.1], "Shift+ArrowLeft": [1, 0.1], "PageDown": [1, -0.9]}),
     ("error-against-loss", {"cut": "window", "setting": 32}, "how much", "setting",
-     {"ArrowRight": 16, "Shift+ArrowLeft": 192, "End": 8}),
+     {"ArrowRight": 16, "Home": 192, "End": 8}),
     ("cloud", {"center": [1, 1]}, "mean of the cloud", "center", {"ArrowRight": [1.1, 1]}),
     ("dice", {"eps": 0.5}, "upper", "eps", {"ArrowUp": 0.51, "End": 0.99}),
     ("dice", {"eps": 0.5}, "lower", "eps", {"ArrowUp": 0.49, "End": 0.01}),

@@ -107,6 +107,7 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
         assert page.evaluate(alive) == 4
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
         assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
+        page.locator("figure.explorer p[role=status]", has_text="White 4.").wait_for()
         page.locator("form").first.locator("input").fill("204")
         page.locator("form").first.get_by_role("button").click()
         assert page.locator("form").first.locator("output").inner_text() == "✓ Right."

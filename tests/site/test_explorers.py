@@ -105,11 +105,17 @@ def as_number(value):
 
 @each_explorer
 def test_picture_order(readers, name):
-    """What is shown at three positions is what is drawn there, and not at the two others."""
+    """What is shown at three positions is what is drawn there, and not at the two others; and
+    nothing else on the page has moved.
+    """
     _, explorer, positions = judged(name)
-    shown = readers["light"].see(page_of(name)).dragged[name]["shown"]
-    places = sorted({0, len(positions) // 3, len(positions) - 1})
-    seen = {at: [picture(panel["src"]) for panel in shown[at][1]["panels"]] for at in places}
+    dragged = readers["light"].see(page_of(name)).dragged[name]
+    assert dragged["after"] == dragged["before"]
+    assert dragged["shifts"] == []
+    shown = dict(dragged["shown"])
+    every = [*shown]
+    places = {every[0], every[len(every) // 3], every[-1]}
+    seen = {at: [picture(panel["src"]) for panel in shown[at]["panels"]] for at in places}
     for at in places:
         panels = explorer.frame(**positions[at].values).panels
         apart = {other: max(map(distance, seen[other], panels)) for other in places}
@@ -131,13 +137,6 @@ def distance(image: Image.Image, panel: Panel) -> float:
 
 def picture(source: str) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(source.split(",")[1]))).convert("RGB")
-
-
-@each_explorer
-def test_no_layout_shift(readers, name):
-    dragged = readers["light"].see(page_of(name)).dragged[name]
-    assert dragged["after"] == dragged["before"]
-    assert dragged["shifts"] == []
 
 
 @some_explorers
@@ -180,28 +179,6 @@ def test_keyboard_offline(readers, name):
             figure.page.keyboard.press(
                 "ArrowRight" if steps.index(explorer.start[slider]) else "ArrowLeft"
             )
-
-
-@some_explorers
-def test_announcement(readers, name):
-    _, explorer, _ = judged(name)
-    figure = readers["light"].explorer(page_of(name), name)
-    slider, steps = next(iter(explorer.sliders.items()))
-    at = steps.index(explorer.start[slider])
-    there, back, to = (
-        ("ArrowRight", "ArrowLeft", at + 1)
-        if at + 1 < len(steps)
-        else ("ArrowLeft", "ArrowRight", at - 1)
-    )
-    moved = explorer.start | {slider: steps[to]}
-    sentence = explorer.sentence(**moved)
-    stop = "input[data-slider], [data-slider] input:checked"
-    figure.locator(stop).first.press(there)
-    said = figure.locator("p[role=status]").element_handle()
-    figure.page.wait_for_function(
-        "([said, sentence]) => said.textContent === sentence", arg=[said, sentence]
-    )
-    figure.locator(stop).first.press(back)
 
 
 STILL = """

@@ -277,7 +277,6 @@ def test_landing_cards(readers):
 
 SPOILED = {
     "color-contrast": '<p style="color: #999; background: #fff">Words too pale to read.</p>',
-    "button-name": "<button></button>",
 }
 
 
