@@ -77,18 +77,12 @@ def test_pairs_lost():
 
 
 def test_four_documents():
-    """The scores worked by hand, and every set of k documents on the moment curve."""
+    """The scores worked by hand."""
     t = np.arange(1, 5)
     queries = np.array([[2 * j, -1] for j in t])
     table = queries @ [t, t**2]
     assert table.tolist() == [[1, 0, -3, -8], [3, 4, 3, 0], [5, 8, 9, 8], [7, 12, 15, 16]]
     assert np.linalg.matrix_rank(table) == 2
-    for n, k in ((7, 2), (8, 3)):
-        points = [[x**i for i in range(1, 2 * k + 1)] for x in range(n)]
-        for wanted in itertools.combinations(range(n), k):
-            s = -np.poly1d(np.repeat(wanted, 2), r=True)
-            best = np.argsort(-(np.array(points) @ s.coeffs[-2::-1]))[:k]
-            assert sorted(best.tolist()) == list(wanted)
 
 
 def found_by_some_query(points, m):

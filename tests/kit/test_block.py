@@ -2,8 +2,6 @@
 every kind.
 """
 
-import base64
-import io
 import itertools
 import os
 import re
@@ -13,15 +11,12 @@ import sys
 import numpy as np
 import pytest
 from chapters import ROOT
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from PIL import Image
 
 from lowrank_tutor.answers import QUESTIONS, check
 from lowrank_tutor.figures import score, spectrum
 from lowrank_tutor.kit import sphinxext
 from lowrank_tutor.kit.block import literal
-from lowrank_tutor.kit.images import encode, has_few_colors, png
 from lowrank_tutor.kit.palette import COLORS, SURFACES
 from lowrank_tutor.kit.questions import draw_first
 from lowrank_tutor.kit.questions.exercises import answer_form
@@ -124,16 +119,6 @@ def test_data_cannot_end_a_script():
         literal(float("nan"))
 
 
-def test_pictures():
-    flat, noise = (
-        np.zeros((40, 60, 3), np.uint8),
-        np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8),
-    )
-    assert (has_few_colors(flat), has_few_colors(noise)) == (True, False)
-    for encoded in (encode(noise, 0.5, 80), encode(flat, 0.5, None), png(noise, scale=0.5)):
-        assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (30, 20)
-
-
 # Colors
 
 GENERATE = """
@@ -229,34 +214,6 @@ def test_colors_can_be_told_apart(shade):
         for eyes, matrix in SEEN.items():
             seen = [lab(np.clip(matrix @ linear(shades[name]), 0.001, 1)) for name in (one, other)]
             assert np.linalg.norm(seen[0] - seen[1]) >= 17, (one, other, eyes)
-
-
-def inverted(color):
-    """A color of line art on a dark page, as block.css has it: invert(1) hue-rotate(180deg), and
-    screen over it.
-    """
-    page, light = (np.array(to_rgb(each)) for each in (SURFACES["paper"].dark, color))
-    weights = np.array(
-        [0.213, 0.715, 0.072]
-    )  # of the filter's matrix; a half turn is 2 * gray - color
-    turned = np.clip(2 * weights @ (1 - light) - (1 - light), 0, 1)
-    return to_hex(1 - (1 - turned) * (1 - page))
-
-
-@pytest.mark.parametrize("name", COLORS)
-def test_colors_on_dark_pages(name):
-    """Lines by 3 : 1, and by 4.5 : 1 those in whose color words are written (WCAG 2.1, 1.4.11 and
-    1.4.3).
-    """
-    light, _, either = COLORS[name]
-    assert (
-        min(contrast(either, SURFACES["paper"].light), contrast(either, SURFACES["paper"].dark))
-        >= 3
-    )
-    assert contrast(inverted(light), inverted("#ffffff")) >= (
-        4.5 if name in ("teal", "orange") else 3
-    )
-    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # WCAG's own example
 
 
 def test_logo_is_fresh():

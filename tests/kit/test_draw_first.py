@@ -6,7 +6,6 @@ from visits import violations
 
 from lowrank_tutor.figures import tilt
 from lowrank_tutor.kit import charts
-from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.questions import draw_first
 from lowrank_tutor.kit.sliders import explore
 
@@ -104,28 +103,6 @@ def test_truth_waits_for_guess(hands, name):
     assert hand.said("The answer: ") in ASKED[name].alt
     press(hand, "Start again")
     assert hand.call("state") == {"guess": None, "shown": False}
-
-
-WRITTEN = [
-    (1234.5, ""), (0.0123, ".1%"), (2.6, ".0f"), (1e-5, ".3g"), (1.234e-5, "g"), (1234567.0, "g"),
-    (-2.6, ".0f"),
-    (12345678, ""), (0.1 + 0.2, ".12f"), (123456.7, ".2g"), (0.286, ".0%"),
-]  # fmt: skip
-
-
-def test_written_numbers(browser):
-    page = browser.new_page()
-    form = [
-        (truth, draw_first("How much?", truth, limits=(-9e9, 9e9), format=form).data)
-        for truth, form in WRITTEN
-    ]
-    seen = page.evaluate(
-        f"(all) => {{ {asset('kit/canvas/values.js')}\nreturn all.map(([value, "
-        f"spec]) => format(value, spec)) }}",
-        [[truth, data["spec"]] for truth, data in form],
-    )
-    assert seen == [data["answer"] for _, data in form]
-    page.close()
 
 
 def test_mark(hands):
@@ -267,20 +244,14 @@ WRONG = {
     "kind": [{"kind": "guess"}],
     "format": [{"format": ".2e"}],
     "truth": [
-        *({"truth": truth} for truth in (None, 1j, "many", np.nan, 5, [1, 2])),
+        *({"truth": truth} for truth in (None, "many", np.nan, 5, [1, 2])),
         *({**LINE, "truth": truth} for truth in ([1, np.nan], [1, 4], [1, 2, 3])),
         {**WORD, "truth": "c"},
     ],
-    "limits": [{"limits": limits} for limits in (None, (3, 1), (0, 1, 2))]
-    + [{"limits": (0, 9), "log": True}],
-    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))]
-    + [{"choices": ("a", "b")}],
+    "limits": [{"limits": None}, {"limits": (3, 1)}, {"limits": (0, 9), "log": True}],
+    "choices": [{**WORD, "choices": ("a", "a")}, {"choices": ("a", "b")}],
     "replies": [{**WORD, "replies": {"a": "No."}}, {"replies": {"a": "No."}}],
-    "x": [
-        {**LINE, "x": [0, 1], "log": True},
-        *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1])),
-        {"x": [1, 2]},
-    ],
+    "x": [{**LINE, "x": [0, 1], "log": True}, {**LINE, "x": [2, 1]}, {"x": [1, 2]}],
 }
 
 

@@ -134,33 +134,30 @@ def test_drag_on_picture(browser, tmp_path, sliders, start, end):
     """
     file = tmp_path / "page.html"
     file.write_text("<meta charset=utf-8>" + make(alt="x", **sliders).to_html(), encoding="utf-8")
-    for motion in ("no-preference", "reduce"):
-        with browser.new_page(
-            viewport={"width": 900, "height": 500}, reduced_motion=motion
-        ) as page:
-            page.goto(file.as_uri())
-            panels, image = page.locator(".explorer-panels"), page.locator("img")
-            assert panels.evaluate("(p) => getComputedStyle(p).cursor") == (
-                "ew-resize" if start else "auto"
-            )
-            page.evaluate(
-                "addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))"
-            )
-            values = "(all) => all.map((slider) => Number(slider.value))"
-            box, first = image.bounding_box(), image.get_attribute("src")
-            x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
-            page.mouse.click(x, y)
-            assert page.locator("input[type=range]").evaluate_all(values) == start
-            page.mouse.move(x, y)
-            page.mouse.down()
-            page.mouse.move(x + box["width"] / 4, y)
-            page.mouse.move(x + box["width"] / 2, y + 300)  # beyond the picture, too
-            page.mouse.up()
-            page.mouse.move(x, y)
-            assert page.locator("input[type=range]").evaluate_all(values) == end
-            assert (image.get_attribute("src") != first) == bool(start)
-            assert page.evaluate("window.taken") is (None if start else True)
-            assert page.evaluate("String(getSelection())") == ""
+    with browser.new_page(viewport={"width": 900, "height": 500}) as page:
+        page.goto(file.as_uri())
+        panels, image = page.locator(".explorer-panels"), page.locator("img")
+        assert panels.evaluate("(p) => getComputedStyle(p).cursor") == (
+            "ew-resize" if start else "auto"
+        )
+        page.evaluate(
+            "addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))"
+        )
+        values = "(all) => all.map((slider) => Number(slider.value))"
+        box, first = image.bounding_box(), image.get_attribute("src")
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
+        page.mouse.click(x, y)
+        assert page.locator("input[type=range]").evaluate_all(values) == start
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + box["width"] / 4, y)
+        page.mouse.move(x + box["width"] / 2, y + 300)  # beyond the picture, too
+        page.mouse.up()
+        page.mouse.move(x, y)
+        assert page.locator("input[type=range]").evaluate_all(values) == end
+        assert (image.get_attribute("src") != first) == bool(start)
+        assert page.evaluate("window.taken") is (None if start else True)
+        assert page.evaluate("String(getSelection())") == ""
 
 
 # Limits

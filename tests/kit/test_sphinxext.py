@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import time
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -157,12 +156,3 @@ def test_unused_caches_go(tmp_path):
         "used",
     ]
     assert (fresh / ".gitignore").read_text() == "*\n"
-
-
-def test_builds_side_by_side(tmp_path):
-    unused = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(99)]
-    for cache in unused:
-        os.utime(cache / MARK, (0, 0))
-    with ThreadPool(4) as pool:  # all remove the same
-        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"new {n}"), range(4))
-    assert not any(map(Path.exists, unused))

@@ -161,9 +161,8 @@ def test_three_from_before(visit):
         assert page.evaluate(CHOOSE, [json.dumps(kept), earlier]) == wanted, case
 
 
-@pytest.mark.parametrize("way", ["private", "file"])
-def test_without_storage_or_server(visit, way):
-    page = visit(RANK, NO_STORAGE) if way == "private" else visit(RANK, base=SITE.as_uri())
+def test_without_storage_or_server(visit):
+    page = visit(RANK, NO_STORAGE, base=SITE.as_uri())
     form = opened(page, "storage")
     solve(form)
     assert "All right" in form.locator("output").last.inner_text()
