@@ -192,12 +192,10 @@ STILL = """
 
 
 @each_page
-def test_without_javascript(browser, address, path):
+def test_without_javascript(visit, path):
     """The first frame and its numbers stand there, and a sentence says what is missing."""
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(f"{address}/{address_of(path)}")
-        shown = page.locator("figure.explorer").evaluate_all(STILL)
+    page = visit(address_of(path), java_script_enabled=False)
+    shown = page.locator("figure.explorer").evaluate_all(STILL)
     for name in judges(path):
         _, explorer, positions = judged(name)
         (expected,) = [

@@ -21,21 +21,6 @@ def meanings(site):
     return json.loads(text.removeprefix("window.meanings = ").removesuffix(";\n"))
 
 
-@pytest.fixture
-def visit(browser, address):
-    contexts = []
-
-    def open_page(**settings):
-        contexts.append(browser.new_context(**settings))
-        page = contexts[-1].new_page()
-        page.goto(f"{address}/{RANK}")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_each_name_has_a_meaning(site, meanings, path):
     text = (site / address_of(path)).read_text(encoding="utf-8")
@@ -47,7 +32,7 @@ def test_each_name_has_a_meaning(site, meanings, path):
 
 @pytest.mark.parametrize("kind", [TERM, FUNCTION], ids=["term", "function"])
 def test_mouse_and_keys(visit, kind):
-    page = visit()
+    page = visit(RANK)
     link, box = page.locator(f".bd-article {kind}").first, page.get_by_role("tooltip")
     link.hover()
     box.wait_for()
@@ -66,7 +51,7 @@ def test_mouse_and_keys(visit, kind):
 
 
 def test_finger(visit):
-    page = visit(**PHONE)
+    page = visit(RANK, **PHONE)
     link, box = page.locator(f".bd-article {TERM}").first, page.get_by_role("tooltip")
     link.tap()
     box.wait_for()

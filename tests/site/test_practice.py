@@ -224,7 +224,7 @@ def test_progress_in_sight(visit):
         "storage": {**mine, "days": days}
     }
     over.evaluate("Storage.prototype.setItem = () => {}")
-    assert "Nothing has changed" in bring(over, {"storage": record(9, 2)})
+    assert "Nothing has changed" in bring(over, {"svd-2x2": record(9, 2)})
 
 
 TASKS = [  # chapter, figure, where the answer is found, and what the figure then says

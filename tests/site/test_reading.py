@@ -3,12 +3,10 @@ keys alone.
 """
 
 import re
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
 from chapters import CHAPTERS
-from playwright.sync_api import Page
 from visits import address_of, settle
 
 from lowrank_tutor.answers import QUESTIONS
@@ -153,74 +151,47 @@ MARKED = """
 """
 
 
-def test_search_words_are_marked(browser, address):
+def test_search_words_are_marked(visit, address):
     """Only in the text; and an address marks a few words, however many it names."""
     path = address_of(CHAPTERS[0])
     words = "position instrument width line word weight range rank display " + "e " * 3000
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.goto(f"{address}/{path}")
-        settle(page)
-        plain = page.evaluate(MARKED)
-        page.goto(f"{address}/{path}?highlight={quote(words)}")
-        page.locator(".highlighted").first.wait_for(state="attached")
-        settle(page)
-        marked = page.evaluate(MARKED)
+    page = visit(path, viewport={"width": 1280, "height": 900})
+    settle(page)
+    plain = page.evaluate(MARKED)
+    page.goto(f"{address}/{path}?highlight={quote(words)}")
+    page.locator(".highlighted").first.wait_for(state="attached")
+    settle(page)
+    marked = page.evaluate(MARKED)
     assert plain["words"] == []
     assert marked == {"figures": plain["figures"], "words": marked["words"], "inside": 0}
     assert {"rank"} <= set(marked["words"]) <= set(words.split()[:8])
 
 
-@pytest.fixture
-def first_page(browser, address) -> Iterator[Page]:
-    """The first chapter, just opened, by a reader of whom nothing is stored."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.goto(f"{address}/book/01-rank.html")
-        settle(page)
-        yield page
-
-
-def test_skip_link(first_page):
-    first_page.keyboard.press("Tab")
-    assert (
-        first_page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
-    )
-    first_page.keyboard.press("Enter")
-    first_page.keyboard.press("Tab")
-    assert first_page.evaluate("document.activeElement.closest('article.bd-article') !== null")
-
-
-def test_focus_stays(first_page):
-    for button in (".theme-switch-button", ".cell:not(:has(details)) button.copybtn"):
-        first_page.locator(f"{button}:visible").first.focus()
-        first_page.keyboard.press("Enter")
-        first_page.wait_for_timeout(100)
-        assert first_page.evaluate("(css) => document.activeElement.matches(css)", button)
-    assert (
-        first_page.locator(".theme-switch-button")
-        .first.get_attribute("aria-label")
-        .startswith("Color mode: ")
-    )
-
-
-def test_theme_choice_stays(first_page):
-    button = first_page.locator(".theme-switch-button:visible").first
-    seen = {}
+def test_page_by_keys(visit):
+    """The first Tab skips to the text, a pressed button keeps the focus, and a theme stays."""
+    page = visit("book/01-rank.html", viewport={"width": 1280, "height": 900})
+    settle(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('article.bd-article') !== null")
+    for button in (".cell:not(:has(details)) button.copybtn", ".theme-switch-button"):
+        page.locator(f"{button}:visible").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(100)
+        assert page.evaluate("(css) => document.activeElement.matches(css)", button)
+    look = "() => [document.documentElement.dataset.mode, document.documentElement.dataset.theme]"
+    seen = []
     for _ in range(3):
-        button.click()
-        seen[first_page.evaluate("document.documentElement.dataset.mode")] = first_page.evaluate(
-            "[document.documentElement.dataset.theme, "
-            "getComputedStyle(document.body).backgroundColor]"
-        )
-    assert seen.keys() == {"auto", "light", "dark"}
-    assert seen["light"][0] == "light"
-    assert seen["dark"][0] == "dark"
-    assert seen["light"][1] != seen["dark"][1]
-    while first_page.evaluate("document.documentElement.dataset.mode") != "dark":
-        button.click()
-    first_page.reload()
-    assert first_page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.keyboard.press("Enter")
+        seen.append(page.evaluate(look))
+    assert {mode for mode, _ in seen} == {"auto", "light", "dark"}
+    assert all(theme == mode for mode, theme in seen if mode != "auto")
+    while page.evaluate(look)[0] != "dark":
+        page.keyboard.press("Enter")
+    page.reload()
+    assert page.evaluate(look)[1] == "dark"
 
 
 # Copying
