@@ -398,6 +398,16 @@ def test_bad_addresses(show, address):
     assert hand.call("state") == figures.tilt().state
 
 
+def test_finger_on_a_picture(show):
+    hand = show(figures.tilt(), **TOUCH)
+    spectrum = hand.figure.locator("svg.grab")
+    spectrum.scroll_into_view_if_needed()
+    box = spectrum.bounding_box()
+    swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + 0.7 * box["height"], "sideways")
+    hand.settle()
+    assert hand.call("state") != figures.tilt().state
+
+
 SAID = "(all) => all.map((handle) => handle.getAttribute('aria-valuetext'))"
 WAYS_TO_HOLD = {
     "bars": figures.spectrum,

@@ -3,6 +3,7 @@
 import copy
 import functools
 import itertools
+import re
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -123,6 +124,21 @@ def test_undrawable_numbers(name):
         ):
             REFUSED[name](bad)
     assert plt.get_fignums() == []
+
+
+MESSAGES = {
+    "lines must be a dict with at least one name, got {}": lambda: charts.curves(TWO, {}),
+    "lines['a'] must have shape (2,), got (3,)": lambda: charts.curves(TWO, {"a": [1, 2, 3]}),
+    "at must be one of the abscissas x, got 3": lambda: charts.curves(TWO, {"a": TWO}, at=3),
+    "parts must have shape (any, any), got (2,)": lambda: charts.equation(TWO),
+    "means must be at least 0, got -1.0": lambda: charts.bars({"a": -1.0, "b": 2.0}),
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages(message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
+        MESSAGES[message]()
 
 
 def test_curves_mark_the_slider():

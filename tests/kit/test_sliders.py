@@ -305,7 +305,9 @@ def test_live_moves(monkeypatch):
         raise RuntimeError("no running event loop")
 
     monkeypatch.setattr("asyncio.get_running_loop", no_loop)
-    slider, view = make(draw=lambda k: 1 / (3 - k) and bar(k=k)).to_widget().children
+    explorer = make(draw=lambda k: 1 / (3 - k) and bar(k=k), labels={"k": "width"})
+    slider, view = explorer.to_widget().children
+    assert slider.description == "width"
     with pytest.raises(ZeroDivisionError):
         slider.value = 3
     assert view.value.startswith("<pre>")
