@@ -31,6 +31,8 @@ PAGES = [
 
 WIDE = {"width": 1280, "height": 900, "mobile": False}
 PHONE = {"width": 360, "height": 740, "mobile": True}
+# The same phone, for a context of its own.
+FINGER = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 
 
 class Kind(NamedTuple):

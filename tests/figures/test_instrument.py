@@ -9,7 +9,7 @@ from inspect import signature
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from visits import swipe, violations
+from visits import FINGER, swipe, violations
 from walks import OVERLAPS, READY, lost_handles
 
 from lowrank_tutor import figures
@@ -75,13 +75,8 @@ KILOBYTES = dict.fromkeys(
     ("storyteller", "budget", "windows"), 250
 )  # a block without its pictures: with a model
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {
-    "viewport": {"width": 360, "height": 740},
-    "is_mobile": True,
-    "has_touch": True,
-    "reduced_motion": "reduce",
-}
-TOUCH = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
+PHONE = FINGER | {"reduced_motion": "reduce"}
+TOUCH = FINGER | {"viewport": {"width": 360, "height": 500}}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
-from visits import swipe
+from visits import FINGER, swipe
 
 from lowrank_tutor.kit import charts
 from lowrank_tutor.kit import sliders as explore
@@ -91,14 +91,13 @@ def test_panels():
 @pytest.mark.parametrize(("touched", "tapped"), [("input[type=range]", 5), ("img", 1)])
 def test_touch(browser, touched, tapped):
     block = make(k=range(1, 10)).to_html()
-    phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
     seen = {}
     for way in (
         "up",
         "tap",
         "sideways",
     ):  # each on a page of its own, so that no scroll is still under way
-        with browser.new_page(**phone) as page:
+        with browser.new_page(**FINGER) as page:
             page.set_content(
                 '<meta name="viewport" content="width=device-width"><div style="padding:300px 0 '
                 f'2000px">{block}'

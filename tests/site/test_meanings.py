@@ -7,10 +7,9 @@ import re
 
 import pytest
 from chapters import CHAPTERS
-from visits import address_of
+from visits import FINGER, address_of
 
 RANK = "book/01-rank.html"
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 TERM = "a:has(> .std-term)"
 FUNCTION = "a:has(> code.py)"
 
@@ -51,7 +50,7 @@ def test_mouse_and_keys(visit, kind):
 
 
 def test_finger(visit):
-    page = visit(RANK, **PHONE)
+    page = visit(RANK, **FINGER)
     link, box = page.locator(f".bd-article {TERM}").first, page.get_by_role("tooltip")
     link.tap()
     box.wait_for()

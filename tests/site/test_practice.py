@@ -7,12 +7,11 @@ import time
 
 import numpy as np
 import pytest
-from visits import PAGES, SITE, violations
+from visits import FINGER, PAGES, SITE, violations
 
 from lowrank_tutor import practice
 
 KEY, RANK, SVD = "lowrank-practice", "book/01-rank.html", "book/02-svd-pca.html"
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 NO_STORAGE = (
     "Object.defineProperty(window, 'localStorage', "
     "{ configurable: true, get() { throw Error(); } })"
@@ -69,7 +68,7 @@ def test_hints_differ_then_show(browser):
 
 def test_fading(visit):
     """A right answer leaves more to the reader, by keys alone; a miss gives more steps again."""
-    page = visit(SVD, **PHONE)
+    page = visit(SVD, **FINGER)
     form = opened(page, "svd-2x2")
     for level in (1, 2, 3):
         assert form.get_attribute("data-level") == str(level)

@@ -6,11 +6,10 @@ import json
 
 import pytest
 from chapters import CHAPTERS
-from visits import address_of, violations
+from visits import FINGER, address_of, violations
 
 RANK = "book/01-rank.html"
 KEY = "lowrank-tutor-guesses"
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 OPEN = (
     "(all) => all.map((e) => e.clientHeight > 0 && e.checkVisibility({ visibilityProperty: true }))"
 )
@@ -35,7 +34,7 @@ def by_touch(box):
 
 @pytest.mark.parametrize(
     ("which", "way", "settings"),
-    [(1, by_mouse, {}), (0, by_keys, {}), (0, by_touch, PHONE)],
+    [(1, by_mouse, {}), (0, by_keys, {}), (0, by_touch, FINGER)],
     ids=["mouse", "keys", "touch"],
 )
 def test_guess_opens_answer(visit, which, way, settings):
