@@ -139,7 +139,7 @@ def test_change_of_colors():
     """The palette changes them in all that is made from it, and no file has them a second time."""
     path = {
         **os.environ,
-        "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "site", "tests", "tests/kit")),
+        "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "site", "tests/support", "tests/kit")),
     }
     run = subprocess.run(
         [sys.executable, "-c", GENERATE], capture_output=True, text=True, env=path, check=False
