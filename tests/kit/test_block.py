@@ -137,10 +137,8 @@ print(*map(drawings.for_notebook, drawings.STRIPS))
 
 def test_change_of_colors():
     """The palette changes them in all that is made from it, and no file has them a second time."""
-    path = {
-        **os.environ,
-        "PYTHONPATH": ":".join(str(ROOT / room) for room in ("", "site", "tests/support", "tests/kit")),
-    }
+    rooms = ("", "site", "tests/support", "tests/kit")
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / room) for room in rooms)}
     run = subprocess.run(
         [sys.executable, "-c", GENERATE], capture_output=True, text=True, env=path, check=False
     )

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import itertools
 import json
 import re
 
@@ -183,7 +182,6 @@ def test_heavy_pictures_are_squeezed():
 
 REFUSED = [
     ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
-    ({"k": itertools.count()}, "k must have 2 to 48 positions, got more"),
     ({"k": [1, np.inf]}, "k must hold finite numbers, got inf"),
     ({"k": [2, 1]}, "k must increase, got [2, 1]"),
     ({"k": [*"abcdefghi"]}, "k must have 2 to 8 positions, got more"),
@@ -192,7 +190,6 @@ REFUSED = [
         "k must have words that differ and are not empty, got ['a', 'b', 'a']",
     ),
     ({"k": "12"}, "k must be a sequence of numbers or of words, such as range(1, 21), got '12'"),
-    ({"k": 5}, "k must be a sequence of numbers or of words, such as range(1, 21), got 5"),
     ({"k": ["1", 2]}, "k must hold numbers alone or words alone, got '1'"),
     (
         {"alt": "  "},
@@ -276,22 +273,12 @@ def test_labels_stay_inside(layout):
     would have ink.
     """
 
-    def draw(size=2.0):
-        figure = Figure(figsize=(size, 0.7 * size), layout=layout)
-        figure.add_subplot().set(xlabel="time, s", ylabel="height, m")
-        return figure
-
-    small, large = (pixels(draw(size), 100) for size in (2.0, 7.0))
-    assert small.shape == (140, 200, 3)
-    for picture in (small, large):
-        assert all(
-            (edge == 255).all() for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1])
-        )
-    if layout in (None, "none"):  # where nothing is cut, a figure stays as it is
-        roomy = draw(7.0)
-        before = roomy.axes[0].get_position().bounds
-        pixels(roomy, 100)
-        assert roomy.axes[0].get_position().bounds == before
+    figure = Figure(figsize=(2, 1.4), layout=layout)
+    figure.add_subplot().set(xlabel="time, s", ylabel="height, m")
+    picture = pixels(figure, 100)
+    assert picture.shape == (140, 200, 3)
+    for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]):
+        assert (edge == 255).all()
 
 
 # The live face
