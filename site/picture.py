@@ -1,4 +1,4 @@
-"""Photograph the figure that opens the book: a card for links from elsewhere, a loop for the README.
+"""Draw what a link to the book shows, `make picture`: a card, and the loop in the README."""
 
 Run ``python site/picture.py`` after ``make book``.
 """
