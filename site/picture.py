@@ -1,4 +1,4 @@
-"""Draw what a link to the book shows, `make picture`: a card, and the loop in the README."""
+"""Photograph the figure that opens the book: a card for links, and a loop for the README.
 
 Run ``python site/picture.py`` after ``make book``.
 """

@@ -48,7 +48,7 @@ def document_ranking(chapter, *, k):
 
 
 def pairs_lost(n):
-    """Count pairs that a third document beats; products of two numbers of 16 bits are exact here."""
+    """Count pairs that a third document beats; products of two 16-bit numbers are exact here."""
     t = np.linspace(-1, 1, n)
     powers = np.float16(t[:, None] ** np.arange(1, 5)).astype(float)
     lost = 0
