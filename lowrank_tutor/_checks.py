@@ -43,17 +43,12 @@ def as_array(value: Any, name: str, rule: str) -> NDArray[Any]:
         raise ValueError(f"{name} must be {rule}, got {_show(value)}") from error
 
 
-def is_short_float(dtype: np.dtype[Any]) -> bool:
-    """Recognize float16 and float32, in either byte order.
+def precision(dtype: np.dtype[Any]) -> type[np.floating]:
+    """Return the type to compute in: float32 for float16 and float32, otherwise float64.
 
-    Files such as FITS hold big-endian numbers.
+    The byte order may be any: files such as FITS hold big-endian numbers.
     """
-    return dtype.kind == "f" and dtype.itemsize <= 4
-
-
-def _precision(dtype: np.dtype[Any]) -> type[np.floating]:
-    """Return the type to compute in: float32 for float16 and float32, otherwise float64."""
-    return np.float32 if is_short_float(dtype) else np.float64
+    return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
 
 
 def as_float_array(value: Any, name: str) -> FloatArray:
@@ -68,7 +63,7 @@ def as_float_array(value: Any, name: str) -> FloatArray:
             array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be {rule}, got {_show(value)} of dtype {array.dtype}")
-    return array.astype(_precision(array.dtype), copy=False)
+    return array.astype(precision(array.dtype), copy=False)
 
 
 def _check_entries(array: FloatArray, name: str) -> None:
@@ -103,12 +98,12 @@ def _as_finite(
     return array
 
 
-def as_matrix(value: ArrayLike, name: str) -> FloatArray:
+def as_matrix(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
     """Return a finite, non-empty matrix of float32 or float64.
 
     It may share memory with ``value``.
     """
-    return _as_finite(value, name, "a matrix (two axes)", (2,))
+    return _as_finite(value, name, "a matrix (two axes)", (2,), dtype)
 
 
 def as_matrices(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
@@ -161,12 +156,11 @@ def as_new_rows(
     value: ArrayLike, name: str, width: int, names: list[Any] | None = None
 ) -> tuple[FloatArray, Any]:
     """Return rows in float64 for what was fitted to these columns, and the type they came in."""
-    original = as_float_array(value, name)
-    rows = as_matrix(original.astype(np.float64), name)
+    rows = as_matrix(value, name, np.float64)
     if rows.shape[1] != width:
         raise ValueError(f"{name} must have {width} columns, got shape {rows.shape}")
     names_of(value, names, name)
-    return rows, original.dtype
+    return rows, as_float_array(value, name).dtype
 
 
 class Operator:
@@ -197,8 +191,8 @@ def as_factor(value: Any, name: str) -> Factor:
         rule = "a matrix or an operator of real numbers with rows and columns"
         raise ValueError(f"{name} must be {rule}, got dtype {kind} and shape {value.shape}")
     if not sparse:
-        return Operator(value.shape, _precision(kind), value.matmat, value.rmatmat)
-    rows = value.tocsr().astype(_precision(kind), copy=False)
+        return Operator(value.shape, precision(kind), value.matmat, value.rmatmat)
+    rows = value.tocsr().astype(precision(kind), copy=False)
     if rows.nnz:
         _check_entries(rows.data, name)
     return rows

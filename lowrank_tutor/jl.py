@@ -235,9 +235,9 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     >>> sign_inner_products([[3, 4]], [[1, 2]], [[1, 0]]).round(4)  # 5 times the root of pi/2
     array([[6.2666]])
     """
-    stored = as_matrix(x, "x").astype(np.float64)
-    asking = as_matrix(y, "y").astype(np.float64)
-    r = as_matrix(projection, "projection").astype(np.float64)
+    stored = as_matrix(x, "x", np.float64)
+    asking = as_matrix(y, "y", np.float64)
+    r = as_matrix(projection, "projection", np.float64)
     widths = [part.shape[1] for part in (stored, asking, r)]
     if len(set(widths)) > 1:
         raise ValueError(f"x, y, and projection must be equally wide, got {widths}")
@@ -300,8 +300,8 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     >>> distortion([[0, 0], [3, 4], [3, 0]], [[1, 0]])  # the shadow on the first axis
     array([-0.64,  0.  , -1.  ])
     """
-    points = as_matrix(x, "x").astype(np.float64)
-    r = as_matrix(projection, "projection").astype(np.float64)
+    points = as_matrix(x, "x", np.float64)
+    r = as_matrix(projection, "projection", np.float64)
     n_points, width = points.shape
     if r.shape[1] != width:
         raise ValueError(f"projection must be {width} wide, as x is, got shape {r.shape}")
@@ -341,8 +341,8 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     >>> projected_product_error([[0.5, 0.5]], [[1], [1]], k=8)  # best case: parallel, sqrt(2 / 8)
     0.5
     """
-    left = as_matrix(p, "p").astype(np.float64)
-    right = as_matrix(v, "v").astype(np.float64)
+    left = as_matrix(p, "p", np.float64)
+    right = as_matrix(v, "v", np.float64)
     directions = _check_count(k, "k")
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"v must have {left.shape[1]} rows, as p has columns, got {len(right)}")

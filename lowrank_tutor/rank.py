@@ -23,7 +23,7 @@ from lowrank_tutor._checks import (
     check_rank,
     check_real,
     check_size,
-    is_short_float,
+    precision,
 )
 
 __all__ = [
@@ -53,7 +53,7 @@ def _tolerance(rtol: float | None, a: ArrayLike, largest: Any) -> Any:
     smallest = 0.0
     if rtol is not None:
         share += check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
-    elif is_short_float(original.dtype):  # the entries' own rounding, twice
+    elif precision(original.dtype) is np.float32:  # the entries' own rounding, twice
         short = np.finfo(original.dtype)
         share += math.sqrt(min(m, n)) * float(short.eps)
         smallest = math.sqrt(m * n) * float(short.smallest_subnormal)

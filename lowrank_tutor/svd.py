@@ -337,12 +337,8 @@ def choose_rank(
     (2, 3)
     """
     spectrum = as_spectrum(s, "s")
-    rules = {
-        "energy": energy,
-        "error": error,
-        "gap": check_bool(gap, "gap") or None,
-        "threshold": threshold,
-    }
+    flag = check_bool(gap, "gap") or None
+    rules = {"energy": energy, "error": error, "gap": flag, "threshold": threshold}
     chosen = [name for name, value in rules.items() if value is not None]
     if len(chosen) != 1:
         raise ValueError(f"one of energy, error, gap, and threshold must be given, got {chosen}")

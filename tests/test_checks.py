@@ -139,6 +139,7 @@ def test_small_entries_pass():
     [
         (np.float16, np.float32),
         (np.longdouble, np.float64),
+        (">f4", np.float32),
         (">f8", np.float64),
         (np.uint64, np.float64),
         (bool, float),

@@ -10,14 +10,12 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy import stats
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from lowrank_tutor.jl import (
     distortion,
     gaussian_projection,
     inner_product_failure_bound,
-    inner_product_std,
     min_dim,
     norm_failure_bound,
     norm_failure_chernoff,
@@ -97,17 +95,10 @@ def test_ends_of_the_range():
         assert type(function(10**6, 0.5)) is type(function(3, 0.5)) is float
         assert 0 < function(7, math.nextafter(0, 1)) <= 2
         assert 0 <= function(1, math.nextafter(1, 0)) < 2
-        assert (
-            function(7, Fraction(1, 2))
-            == function(np.int32(7), np.float32(0.5))
-            == function(7, 0.5)
-        )
+        assert function(np.int32(7), np.float32(0.5)) == function(7, Fraction(1, 2))
     k = largest_k(0.5, 1e-312)  # below the normal floats
-    assert (
-        0
-        < norm_failure_probability(k, 0.5)
-        == pytest.approx(float(judged_failure(k, 0.5)), rel=1e-6, abs=1e-322)
-    )
+    judged = float(judged_failure(k, 0.5))
+    assert 0 < norm_failure_probability(k, 0.5) == pytest.approx(judged, rel=1e-6, abs=1e-322)
     for k, eps in itertools.product((1, 7, 2**53), (5e-324, 1e-300, 1e-12)):
         assert norm_failure_probability(k, eps) <= 1
 
@@ -150,31 +141,6 @@ def test_eps_too_small(bound):
 # Inner products
 
 
-def moments(k, n, polynomial):
-    """Average a polynomial of degree 4 or 5 in the entries of R over all of Gauss-Hermite's grid:
-    exactly.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
-    total = 0.0
-    for choice in itertools.product(range(3), repeat=k * n):
-        weight = np.prod(weights[list(choice)]) / math.sqrt(2 * math.pi) ** (k * n)
-        total += weight * polynomial(nodes[list(choice)].reshape(k, n) / math.sqrt(k))
-    return total
-
-
-@pytest.mark.parametrize("rho", [-1.0, 0.0, 0.28])
-@pytest.mark.parametrize("k", [1, 3])
-def test_inner_product_moments(rho, k):
-    x, y = np.array([1.0, 0.0]), np.array([rho, math.sqrt(1 - rho**2)])
-    assert moments(k, 2, lambda r: (r @ x) @ (r @ y)) == pytest.approx(rho, abs=1e-13)
-    variance = moments(k, 2, lambda r: ((r @ x) @ (r @ y) - rho) ** 2)
-    assert inner_product_std(rho, k) ** 2 == pytest.approx(variance, rel=1e-12)
-    # A difference of two chi-squares has the same variance: that of chi2_k / k is 2 / k.
-    assert inner_product_std(rho, k) ** 2 == pytest.approx(
-        (((1 + rho) / 2) ** 2 + ((1 - rho) / 2) ** 2) * 2 / k
-    )
-
-
 # Inner products from signs
 
 
@@ -200,16 +166,11 @@ def test_sign_moments(rho):
 
 def test_entries_of_projection():
     r = gaussian_projection(50, 4000, default_rng(6))
-    assert (r.shape, r.dtype) == ((50, 4000), np.float64)
+    assert r.dtype == np.float64
     np.testing.assert_array_equal(r, default_rng(6).standard_normal((50, 4000)) / math.sqrt(50))
-    assert abs(r.mean()) < 5 / math.sqrt(50 * r.size)
-    assert abs(r.var() * 50 - 1) < 5 * math.sqrt(2 / r.size)
-    assert stats.kstest(r.ravel() * math.sqrt(50), "norm").pvalue > 1e-6
-    np.testing.assert_array_equal(
-        gaussian_projection(3, 4, default_rng(7)), gaussian_projection(3, 4, 7)
-    )
-    assert not np.array_equal(gaussian_projection(3, 4, 7), gaussian_projection(3, 4, 8))
-    assert not np.array_equal(gaussian_projection(3, 4), gaussian_projection(3, 4))
+    same, seeded, other = (gaussian_projection(3, 4, rng) for rng in (default_rng(7), 7, None))
+    np.testing.assert_array_equal(same, seeded)
+    assert not np.array_equal(same, other)
 
 
 # Distortion

@@ -61,7 +61,7 @@ const moving = ({ place, data, move }) => {
       draw();
     },
     numbers: () => numbers[row(t)],
-    table: () => ({ shapes }),
+    table: () => ({ numbers }),
     remarks: () => (data.remarked ? [String(Math.floor(t))] : []),
     eases: { t: 0 },
   };

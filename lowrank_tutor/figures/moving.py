@@ -99,7 +99,7 @@ def moving(scene: str = "turns", t: float | None = None) -> Instrument:
         remarks={str(i): words for i, words in enumerate(shown.remarks)},
         data={name: getattr(shown, name)
               for name in ("label", "stations", "step", "every", "seconds", "unit", "panels")}
-        | {"numbers": [shown.numbers(each) for each in _places(shown)], "shapes": _film(shown),
+        | {"numbers": _table(shown), "shapes": _film(shown),
            "remarked": bool(shown.remarks)},
         readouts=shown.readouts,
         caption=shown.caption,
@@ -112,6 +112,12 @@ def _places(scene: Scene) -> list[float]:
     first, last = scene.stations[0], scene.stations[-1]
     count = round((last - first) / scene.step)
     return [round(first + i * scene.step, 6) for i in range(count + 1)]
+
+
+def _table(scene: Scene) -> list[dict[str, float]]:
+    """Return the numbers at all places, in twelve digits."""
+    rows = map(scene.numbers, _places(scene))
+    return [{name: float(f"{x:.12g}") for name, x in row.items()} for row in rows]
 
 
 def _film(scene: Scene) -> list[list[Any]]:
@@ -135,10 +141,10 @@ def _draw(scene: Scene, t: float, *axes: Axes) -> None:
         ax.grid(visible=False)
         if panel["width"] == panel["height"]:
             ax.set_aspect("equal")
-    for panel, kind, points, look, words in scene.shapes(t):
+    for at, kind, points, look, words in scene.shapes(t):
         if points is None or kind == "handle":
             continue
-        ax, color = axes[panel], COLORS.get(look.split()[0], "white")
+        ax, color = axes[at], COLORS.get(look.split()[0], "white")
         x, y = np.transpose(points)
         dashes = {"dotted": ":", "dashed": "--"}.get(look.split()[-1], "-")
         if kind == "text":
@@ -163,7 +169,7 @@ def _cross(panel: int, reach: float) -> list[Shape]:
             for order in ([0, 1], [1, 0])]  # fmt: skip
 
 
-def _through(way: Floats, reach: float) -> Floats:
+def _through(way: Floats, reach: float) -> Any:
     """Return the ends of the line along a direction, at the edges of a plane."""
     return np.outer([-1, 1], way) * reach / np.abs(way).max()
 
@@ -194,7 +200,7 @@ def _turned(t: float) -> dict[str, float]:
 
 
 NAMES = ("v\u2081", "\u03c3\u2081u\u2081"), ("v\u2082", "\u03c3\u2082u\u2082")
-CIRCLE = np.array([_turn(6.0 * i)[:, 0] for i in range(61)])
+CIRCLE = np.array([_turn(10.0 * i)[:, 0] for i in range(37)])
 
 
 def _turns(t: float) -> list[Shape]:
@@ -203,7 +209,6 @@ def _turns(t: float) -> list[Shape]:
     shapes = [
         *_cross(0, 7),
         Shape(0, "line", CIRCLE, "gray thin dotted"),
-        Shape(0, "area", CIRCLE @ table.T, "gray"),
         Shape(0, "line", CIRCLE @ table.T, "ink"),
     ]
     for v, color, names in zip(_turn(45).T, ("teal", "violet"), NAMES, strict=True):
@@ -268,7 +273,7 @@ def _classes(t: float) -> list[Shape]:
     return [*shapes, Shape(0, "handle", [0.86 * reach * way], "teal", "direction of the axis")]
 
 
-def _times(t: float, at: Any) -> Any:
+def _times(t: Any, at: Any) -> Any:
     """Return what the stretched scale makes of a sum, in units of the mean of all."""
     return np.exp(t * at * K + K / 2 * np.log(1 - 2 * t))
 
@@ -386,7 +391,7 @@ def _writes(t: float) -> list[Shape]:
 MOVES: list[float] = [0, 1, 2, 3]
 SCENES = {
     "turns": Scene(
-        label="turn, stretch, turn", stations=MOVES, step=0.02, every=5, start=3, seconds=6,
+        label="turn, stretch, turn", stations=MOVES, step=0.04, every=3, start=3, seconds=6,
         say="Turned by {first:.0f} degrees, stretched by {sigma_1:.2f} and {sigma_2:.2f}, "
             "and turned by {last:.0f} degrees.",
         readouts={

@@ -11,6 +11,7 @@ const twoCuts = ({ figure, place, data, move }) => {
     asks = [],
     uncut = null,
     head = 0,
+    sides = "",
     runs = new Map();
 
   // The model: what it says at an error, and how much of the story each cut keeps there
@@ -39,14 +40,20 @@ const twoCuts = ({ figure, place, data, move }) => {
     }
     return low;
   };
-  const at = (side) => {
+  const at = (side, damage = state.damage) => {
     const cut = state[side],
-      key = [cut, state.damage].join(" ");
+      key = [cut, damage].join(" ");
     if (!runs.has(key)) {
-      const known = amounts[state.story]?.[cut]?.[state.damage];
-      runs.set(key, run(cut, known ?? solve(cut, state.damage / 100)));
+      const known = amounts[state.story]?.[cut]?.[damage];
+      runs.set(key, run(cut, known ?? solve(cut, damage / 100)));
     }
     return runs.get(key);
+  };
+  /** Read the story at every place of the lever, one after the other, while nothing else is done. */
+  const prepare = (i, mine) => {
+    if (mine !== runs || i > 2 * MOST + 1) return;
+    at(SIDES[i % 2], i >> 1);
+    setTimeout(prepare, 0, i + 1, mine);
   };
   const says = ({ logits }, row) => {
     const size = vocabulary.length,
@@ -247,9 +254,12 @@ const twoCuts = ({ figure, place, data, move }) => {
       return wished;
     },
     draw: (wished) => {
-      const other = wished.story !== state?.story;
+      const other = wished.story !== state?.story,
+        now = SIDES.map((side) => wished[side]).join();
       state = wished;
       if (other) read();
+      if (other || sides !== now) setTimeout(prepare, 0, 0, runs);
+      sides = now;
       showStory(state.story);
       draw();
       demo(state);

@@ -58,7 +58,7 @@ JOBS = {
     "agreement": "verb form",
     "reference": "it or they",
 }
-WORDS = {
+WORDS: dict[str, Any] = {
     "asks": {
         "copy": "tune", "far fact": "fact", "new fact": "fact", "who": "owner",
         "most": "weather", "agreement": "verb", "reason": "reason", "reference": "pronoun",
@@ -129,6 +129,7 @@ def two_cuts(
         name="two-cuts",
         engine=MODEL,
         parts=("demonstrate", "heatmap"),
+        styles=("figures/two_cuts.css",),
         state={"story": story, **sides, "damage": damage},
         numbers={f"error_{side}": one["error"] for side, one in found.items()}
         | {
@@ -150,9 +151,7 @@ def two_cuts(
                 for name, words in CUTS.items()
             },
             "kept": {story: {cut: kept(story, cut) for cut in sides.values()}},
-            "right": {
-                cut: [_as_hex(one) for one in answers] for cut, answers in right_answers.items()
-            },
+            "right": _stored(),
             "demo": [[1000 + 130 * i, {"damage": i}] for i in range(damage + 1)] if demo else [],
         },
         picture=still(_draw, story, sides, damage, size=(7, 3.4), ncols=2),
@@ -214,17 +213,17 @@ def _alike(answer: str) -> tuple[str, ...]:
 @cache
 def counted() -> dict[str, Any]:
     """Return which of 200 stories are answered: for each cut, errors by stories, job after job."""
+    return {
+        cut: np.array([list(f"{int(one, 16):0{4 * len(one)}b}") for one in rows]) == "1"
+        for cut, rows in _stored().items()
+    }
+
+
+@cache
+def _stored() -> dict[str, list[str]]:
     text = files("lowrank_tutor").joinpath("data/storyteller_matched.json").read_text("utf-8")
-    found: dict[str, list[Any]] = {cut: [] for cut in CUTS}
-    for row in json.loads(text)["rows"]:
-        digits = np.array([list(f"{int(digit, 16):04b}") for digit in row["right"]])
-        by_job = (digits == "1").reshape(len(model.JOBS), -1)
-        found[row["cut"]].append(by_job[[model.JOBS.index(job) for job in JOBS]].ravel())
-    return {cut: np.array(answers) for cut, answers in found.items()}
-
-
-def _as_hex(answers: Any) -> str:
-    return f"{int(''.join(map(str, answers.astype(int))), 2):0{len(answers) // 4}x}"
+    rows = json.loads(text)["rows"]
+    return {cut: [row["right"] for row in rows if row["cut"] == cut] for cut in CUTS}
 
 
 def _draw(story: str, sides: dict[str, str], damage: int, *axes: Axes) -> None:

@@ -68,7 +68,7 @@ def matched(words: str | Sequence[str], cut: str, errors: Sequence[float]) -> li
     mildest = MOST[cut] if cut in ("bits", "latents") else len(ids[0])
 
     def first(error: float) -> float:
-        low = next((k for k in range(mildest, 1, -1) if off(k) >= error), 1)
+        low: float = next((k for k in range(mildest, 1, -1) if off(k) >= error), 1)
         over = off(low) - error
         if low == mildest or over <= 0:
             return low

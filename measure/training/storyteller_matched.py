@@ -12,6 +12,7 @@ import sys
 import numpy as np
 
 from lowrank_tutor import storyteller
+from lowrank_tutor.figures.two_cuts import JOBS
 from lowrank_tutor.storyteller.matching import MOST
 from measure.harness import provenance, write
 from measure.training.storyteller_cuts import SEED, short_stories
@@ -21,8 +22,8 @@ ERRORS = range(51)  # percent
 
 
 def questions(each: int = EACH) -> list[tuple[tuple[str, ...], str, str]]:
-    """Return what is read, the next word, and its job: so many of each job, in the jobs' order."""
-    asked: dict[str, list[tuple[tuple[str, ...], str, str]]] = {job: [] for job in storyteller.JOBS}
+    """Return what is read, the next word, and its job, so many of each in the figure's order."""
+    asked: dict[str, list[tuple[tuple[str, ...], str, str]]] = {job: [] for job in JOBS}
     for words, jobs in short_stories(2 * each * len(asked)):
         tests = [(i, job) for i, job in enumerate(jobs) if job and len(asked[job]) < each]
         if tests:
@@ -56,7 +57,7 @@ def main() -> int:
             bits = "".join(str(int(answered)) for answered in one)
             rows.append({"cut": cut, "error": error, "right": f"{int(bits, 2):0{len(bits) // 4}x}"})
         print(cut, [int(row.sum()) for row in np.transpose(found)], flush=True)
-    if len(asked) == EACH * len(storyteller.JOBS):
+    if len(asked) == EACH * len(JOBS):
         meta = provenance("python -m measure.training.storyteller_matched", ["numpy"])
         write("storyteller_matched", meta | {"each": EACH, "seed": SEED}, rows)
     return 0

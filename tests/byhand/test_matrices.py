@@ -69,13 +69,6 @@ def test_outer_products_multiply_back(left, right):
     assert next(entry for entry in v if entry != 0) > 0
 
 
-def test_bilinear_by_hand():
-    steps, result = bilinear([1, 2], [[2, 1]], [[1, -1]], [3, 4])
-    values = [4], [-1], -4, [[2, -2], [1, -1]], [-2, -1], -4, (4, 4, 1), (5, 6, 1, 2)
-    assert [Matrix(x) if isinstance(x, list) else x for x in values] == [x.value for x in steps]
-    assert result == -4
-
-
 @settings(max_examples=25)
 @given(st.data(), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
 def test_bilinear_steps_follow(data, k, d2, d1):

@@ -29,16 +29,3 @@ def test_decimals_are_rounded(number, shown):
         tex_matrix(Matrix([[number, 1]]), decimals=True)
         == rf"\begin{{pmatrix}} {shown} & 1.000 \end{{pmatrix}}"
     )
-
-
-@pytest.mark.parametrize(
-    ("matrix", "rows"),
-    [
-        ([[1, 2], [3, 4]], ["1 & 2", "3 & 4"]),
-        ([["1/2", 3]], [r"\frac{1}{2} & 3"]),
-        ([["-1/2", 3], [4, 5]], [r"- \frac{1}{2} & 3 \vphantom{\Big(}", "4 & 5"]),
-    ],
-)
-def test_rows_of_fractions(matrix, rows):
-    body = r" \cr ".join(rows)
-    assert tex_matrix(Matrix(matrix)) == rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"

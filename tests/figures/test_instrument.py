@@ -17,9 +17,7 @@ from lowrank_tutor.kit import draw_first
 
 ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
 INSTRUMENTS = {
-    name.replace("error_against_loss", "error-against-loss"): partial(
-        getattr(figures, name), **ARGUMENTS.get(name, {})
-    )
+    name.replace("_", "-"): partial(getattr(figures, name), **ARGUMENTS.get(name, {}))
     for name in figures.__all__
 }
 INSTRUMENTS["draw_first"] = partial(
@@ -227,6 +225,7 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "tilt": {"picture": ["cat"], "k": [0, 161]},
     "arrows": {"a": [[[1, 2]]], "theta": ["far"]},
     "error-against-loss": {"cut": ["cat"], "setting": [3], "text": ["verse"]},
+    "two-cuts": {"left": ["means"], "right": [3], "damage": [51]},
     "score": {"s": [[6, 0], [1]], "h": ["far"]},
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[9, 0]]},

@@ -78,11 +78,10 @@ def test_dots_are_graded():
     """Of each job one story, graded anew at three errors; uncut, all are right."""
     rows = [(i, *one) for i, one in enumerate(questions()) if i % 25 == 7]
     assert all(counted()[cut][0].all() for cut in CUTS)
-    by_job = {job: i for i, job in enumerate(JOBS)}
     for i, words, answer, job in rows:
         for cut, error in (("sheets", 30), ("window", 30), ("window", 45)):
             (amount,) = st.matched(words, cut, [error / 100])
-            stored = counted()[cut][error][25 * by_job[job] + i % 25]
+            stored = counted()[cut][error][i]
             assert right(words, answer, cut, amount) == stored, (job, cut, error)
 
 

@@ -41,16 +41,12 @@ def on_a_panel(*tip, **look):
 
 CALLS = {
     "arrow": lambda: on_a_panel(1, 2, color=charts.TEAL, name="x"),
-    "bars": lambda: charts.bars(
-        {"exact": 2.0, "no attention": 3.2}, {"exact": 0.1, "no attention": 0.0}
-    ),
     "boxes": lambda: charts.boxes(
         {"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}
     ),
     "by_name": lambda: charts.by_name(
         "12f",
         {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]},
-        spreads={"truth": [0.1] * 3},
         ylim=(0, 2),
     ),
     "curves": lambda: charts.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
@@ -91,7 +87,7 @@ def test_panels_show_themselves(said, shown, monkeypatch):
     monkeypatch.setenv(PAGE_VARIABLE, said)
     seen = []
     monkeypatch.setattr("IPython.display.display", lambda what, **_: seen.append(type(what)))
-    style.Panels((CALLS["curves"](), CALLS["bars"]()))._ipython_display_()
+    style.Panels((CALLS["curves"](), CALLS["picture"]()))._ipython_display_()
     assert seen == shown
 
 
@@ -100,12 +96,7 @@ def test_panels_show_themselves(said, shown, monkeypatch):
 TWO = [1.0, 2.0]
 REFUSED = {
     "arrow": lambda bad: on_a_panel(*bad, color="black"),
-    "bars": lambda bad: charts.bars({"a": bad[1]}),
-    "bars, spreads": lambda bad: charts.bars({"a": 1}, {"a": bad[1]}),
     "by_name": lambda bad: charts.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
-    "by_name, spreads": lambda bad: charts.by_name(
-        ["p", "q"], {"a": TWO}, spreads={"a": bad}, ylim=(0, 3)
-    ),
     "curves": lambda bad: charts.curves(TWO, {"a": bad}),
     "curves, x": lambda bad: charts.curves(bad, {"a": TWO}),
     "equation": lambda bad: charts.equation([bad], "=", [TWO]),
@@ -131,7 +122,6 @@ MESSAGES = {
     "lines['a'] must have shape (2,), got (3,)": lambda: charts.curves(TWO, {"a": [1, 2, 3]}),
     "at must be one of the abscissas x, got 3": lambda: charts.curves(TWO, {"a": TWO}, at=3),
     "parts must have shape (any, any), got (2,)": lambda: charts.equation(TWO),
-    "means must be at least 0, got -1.0": lambda: charts.bars({"a": -1.0, "b": 2.0}),
 }
 
 
@@ -152,17 +142,6 @@ def test_curves_mark_the_slider():
     ]  # beyond the axes
     assert list(upright.get_xdata()) == [2, 2]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-
-
-def test_bar_lengths():
-    (ax,) = only_axes("bars")
-    assert [bar.get_width() for bar in ax.patches] == [2.0, 3.2]
-    assert [text.get_text() for text in ax.texts] == ["2.00", "3.20"]
-    assert ax.collections[0].get_segments()[0][:, 0] == pytest.approx([1.9, 2.1])
-    assert charts.bars({"a": 0.0}).axes[0].get_xlim()[0] == 0
-    assert charts.bars({"a": 1.0}, {"a": 3.0}).axes[0].get_xlim()[0] == -2  # no interval is cut
-    (ax,) = only_axes("by_name")
-    assert ax.collections[0].get_segments()[2][:, 1] == pytest.approx([1.1, 1.3])
 
 
 def test_pictures_keep_their_scale():

@@ -256,7 +256,6 @@ TASKS = [  # chapter, figure, where the answer is found, and what the figure the
     (7, "linformer-error", {"k": "4", "rho": "0.99"}, "4"),
     (8, "storyteller", {"cut": "bits", "k": 1}, "1"),
     (8, "storyteller", {"k": 10}, "10"),
-    (8, "jobs-left", {"numbers": "12", "cut": "as answers use it"}, "86%"),
     (9, "muon", {"rounds": "5"}, "1.68"),
     (10, "past", {"words": "17"}, "17"),
 ]

@@ -1,4 +1,4 @@
-"""Draw charts of numbers: curves, bars and arrows.
+"""Draw charts of numbers: curves and arrows.
 
 Each line is named where it ends, so that nobody needs a legend. Where a function takes ``**room``,
 these are the arguments of :func:`panel`, in inches.
@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.kit.charts.arguments import finite, named
-from lowrank_tutor.kit.charts.style import GRAY, INK, LINES, MUTED, TEAL, WIDTH, panel, styled
+from lowrank_tutor.kit.charts.style import GRAY, LINES, MUTED, panel, styled
 
 APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
 
@@ -70,55 +70,10 @@ def curves(
 
 
 @styled
-def bars(
-    means: Mapping[str, float],
-    spreads: Mapping[str, float] | None = None,
-    *,
-    decimals: int = 2,
-    color: str = TEAL,
-    colors: Mapping[str, str] | None = None,
-    title: str = "",
-) -> Figure:
-    """Show one number of each of several things as a horizontal bar.
-
-    The number stands behind it, to some ``decimals``. ``means`` maps a name to its number, at least
-    0, and ``spreads`` the same names to half the length of an interval around it. ``colors`` maps
-    names of bars to the color that each has instead of ``color``.
-    """
-    means = {name: float(mean) for name, mean in named("means", means).items()}
-    if min(means.values()) < 0:
-        raise ValueError(f"means must be at least 0, got {min(means.values())}")
-    left, right = 0.12 + 0.074 * max(map(len, means)), 0.05  # inches
-    fig, ax = panel(WIDTH, 0.24 * len(means) + 0.45, left=left, right=right, top=0.32, bottom=0.05)
-    half: dict[str, Any] = named("spreads", spreads) if spreads else dict.fromkeys(means, 0.0)
-    nearest = min(0.0, *(means[name] - half[name] for name in means))
-    farthest = max(means[name] + half[name] for name in means) or 1.0
-    for place, (name, mean) in enumerate(means.items()):
-        ax.barh(place, mean, height=0.62, color=(colors or {}).get(name, color), alpha=0.75)
-        if spreads:
-            ax.errorbar(mean, place, xerr=half[name], color=INK, linewidth=1.2, capsize=2.5)
-        ax.text(mean + half[name] + 0.03 * farthest, place, f"{mean:.{decimals}f}", va="center")
-    ax.set_yticks(range(len(means)), list(means))
-    number = 0.15 + 0.075 * len(f"{farthest:.{decimals}f}")  # inches
-    across = WIDTH - left - right
-    ax.set(
-        xlim=(nearest, nearest + (farthest - nearest) * across / (across - number)),
-        ylim=(len(means) - 0.4, -0.6),
-        xticks=[],
-    )
-    ax.set_title(title, x=(0.12 - left) / (WIDTH - left - right))  # above the names, too
-    ax.tick_params(length=0)
-    ax.grid(False)
-    ax.spines["bottom"].set_visible(False)
-    return fig
-
-
-@styled
 def by_name(
     names: Sequence[str],
     lines: Mapping[str, ArrayLike],
     *,
-    spreads: Mapping[str, ArrayLike] | None = None,
     ylim: tuple[float, float],
     xlabel: str = "",
     title: str = "",
@@ -126,18 +81,11 @@ def by_name(
 ) -> Figure:
     """Plot lines over places that have names instead of numbers; each line is named at its end.
 
-    ``lines`` maps a name to the heights (len(names),) of a line, from left to right, and
-    ``spreads``, for the lines that have one, to half the length of an interval around each.
-    ``looks`` is as in `curves`.
+    ``lines`` maps a name to the heights (len(names),) of a line, from left to right. ``looks`` is
+    as in `curves`.
     """
-    intervals = named("spreads", spreads, len(names)) if spreads else {}
     fig, ax = panel(height=2.9)
     _draw_lines(ax, np.arange(len(names)), lines, looks, marker="o", markersize=5)
-    for line in list(ax.lines):
-        half = intervals.get(str(line.get_label()))
-        ax.errorbar(
-            line.get_xdata(), line.get_ydata(), half, fmt="none", color=line.get_color(), capsize=3
-        )
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel=xlabel, title=title, ylim=ylim)
     label_lines(ax)

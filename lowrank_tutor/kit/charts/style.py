@@ -42,9 +42,8 @@ SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
 WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
-PAGE_DPI = (
-    208  # a page shows an inch on 104 pixels (site/theme/trees.py): twice as many for sharp screens
-)
+# On a page an inch is shown on 104 pixels (site/theme/trees.py): twice as many for sharp screens.
+PAGE_DPI = 208
 PHOTOGRAPH = "photograph"  # the group identifier of figures that a dark page leaves as they are
 
 
