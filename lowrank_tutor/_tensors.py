@@ -285,13 +285,21 @@ def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tenso
     return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
 
 
-def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
-    """Turn a token mask (batch, n_keys) into one for attention (batch, 1, 1, n_keys), no row empty.
+def softmax_mask(token_mask: torch.Tensor, n_queries: int | None = None) -> torch.Tensor:
+    """Turn a token mask (batch, n_keys) into one for attention, no row of it empty.
 
-    A sequence without real tokens attends to all: its values are zeros by then, and their average
-    is zero, not NaN.
+    It is (batch, 1, 1, n_keys), or causal, (batch, 1, n_queries, n_keys), for the last tokens. A
+    sequence without real tokens attends to all, a query that sees none to itself: these are hidden,
+    so their values are zeros, and so is their average, which would be NaN without a key.
     """
-    return (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
+    mask = (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
+    if n_queries is not None:
+        n_keys = mask.shape[3]
+        before = mask.new_ones(n_queries, n_keys).tril(n_keys - n_queries)
+        mask = mask & before
+        own = before.triu(n_keys - n_queries)
+        mask = mask | (~mask.any(dim=3, keepdim=True) & own)
+    return mask
 
 
 def is_autocast(device: torch.device) -> bool:

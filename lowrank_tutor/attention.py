@@ -121,21 +121,7 @@ def softmax_attention(
     if token_mask is None:
         return attend(q, k, v, causal=causal)
     keys, values = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
-    return attend(q, keys, values, _seen(k, token_mask, causal))
-
-
-def _seen(k: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
-    """Mark the keys a query sees, without empty rows, (batch or 1, 1, n_queries or 1, n_keys)."""
-    n = k.shape[2]
-    mask = k.new_ones(1, 1, 1, n, dtype=torch.bool)
-    if token_mask is not None:
-        mask = softmax_mask(token_mask)
-    if causal:
-        before = torch.ones(n, n, dtype=torch.bool, device=k.device).tril()
-        mask = mask & before
-        # A row without any real token may see itself: it is hidden, so its value is zero.
-        mask = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT)
-    return mask
+    return attend(q, keys, values, softmax_mask(token_mask, q.shape[2] if causal else None))
 
 
 def attention_weights(
@@ -156,10 +142,12 @@ def attention_weights(
     """
     check_attention_inputs(q, k, k, token_mask, causal=check_bool(causal, "causal"))
     wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
+    real = k.new_ones(1, k.shape[2], dtype=torch.bool) if token_mask is None else token_mask
+    seen = softmax_mask(real, q.shape[2] if causal else None)
     with without_autocast(q.device):
         keys = each_head(zero_hidden(k, token_mask), q.shape[1]).to(wide)
         logits = q.to(wide) @ keys.mT / math.sqrt(q.shape[3])  # (batch, heads, n_queries, n_keys)
-        weights = torch.softmax(logits.masked_fill(~_seen(k, token_mask, causal), -math.inf), dim=3)
+        weights = torch.softmax(logits.masked_fill(~seen, -math.inf), dim=3)
     if token_mask is None:
         return weights.to(q.dtype)
     return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
@@ -421,8 +409,7 @@ def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 def _log_elu(x: torch.Tensor) -> torch.Tensor:
     """Return ln(elu(x) + 1)."""
-    positive = torch.relu(x)
-    return positive.log1p() + (x - positive)
+    return torch.where(x > 0, torch.relu(x).log1p(), x)
 
 
 def _exponents(x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
@@ -479,7 +466,8 @@ def _causal_average(
         for x in (q, k, v, real[:, None, :, None].expand(-1, groups, -1, -1))
     )
     for queries, keys, values, ones in zip(*parts, strict=True):
-        q_rows, k_rows, k_scale = rows_of(queries)[0], *rows_of(keys)
+        q_rows, _ = rows_of(queries)
+        k_rows, k_scale = rows_of(keys)
         scale = k_scale.masked_fill(ones == 0, lowest)  # hidden tokens change no shift
         chunk = torch.cat([values, ones], dim=3)  # (b, g, c, d_v + 1)
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, g, c, 1)

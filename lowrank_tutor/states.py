@@ -29,7 +29,6 @@ from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_floating,
     check_like,
-    check_not_meta,
     check_plain,
     check_state,
     check_tensor,
@@ -105,7 +104,6 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     """
     k, v = _pairs(k, v)
     check_like("state", state, (k.shape[1], v.shape[1]), "k", k)
-    check_not_meta("k", k)
     wide = torch.promote_types(k.dtype, torch.float32)
     k, v, state = (part.detach().to(wide) for part in (k, v, state))
     if not v.any():
@@ -294,7 +292,6 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     if n < 2 or m.shape[1] != n or m.is_complex():
         rule = "be real and square, of at least two rows"
         raise ValueError(f"m must {rule}, got {m.dtype} of shape {shape_of(m)}")
-    check_not_meta("m", m)
     table = as_matrix(m.detach().cpu().double().numpy(), "m")
     # NumPy has no bfloat16, so the tolerance for the type of m is computed here.
     eps = torch.finfo(m.dtype if m.is_floating_point() else torch.float64).eps

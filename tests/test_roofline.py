@@ -45,10 +45,6 @@ def test_floor_by_counts():
 
 def test_floor_matches_layer_cost():
     assert gpu_floor(64, 8, 2, "T4") == gpu_floor(64, 8, 2, GPUS["T4"])
-    with pytest.raises(ValueError, match=r'^gpu must be "T4" or "V100"'):
-        gpu_floor(8, 64, 8, "P100")
-    with pytest.raises(ValueError, match=r"^lengths must be at most 1000, got more"):
-        trials(itertools.count(8), 64, 8, 4)
     n, d, heads, k = 1024, 64, 8, 128
     width = d * heads
     layer = linformer_cost(n, dim=width, heads=heads, k=k).flops

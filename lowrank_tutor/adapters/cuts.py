@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lowrank_tutor._checks import check_rank
-from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
+from lowrank_tutor._tensors import check_linear, check_plain
 from lowrank_tutor.adapters.lora import linears_of, names_ending_in, plain_linear, tied_linears
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
@@ -59,7 +59,6 @@ def compress(
     496
     """
     weight = check_linear(linear)
-    check_not_meta("linear.weight", weight)
     matrix = as_finite("linear.weight", weight).numpy()
     k = check_rank(k, matrix.shape)
     known = None if moment is None else as_moment(moment, matrix.shape[1]).numpy()
@@ -210,7 +209,7 @@ def _row(name: str, weight: Tensor, dtype: torch.dtype) -> tuple[object, ...] | 
         return None
     if weight.dtype in PACKED or weight.itemsize < 2:
         raise TypeError(f"{name} must hold unpacked numbers of 16 bits or more, got {weight.dtype}")
-    check_not_meta(name, check_plain(name, weight))
+    check_plain(name, weight)
     if min(weight.flatten(1).shape) < 2:
         return None
     if weight.ndim > 2:

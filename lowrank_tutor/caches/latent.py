@@ -23,6 +23,7 @@ from lowrank_tutor._tensors import (
     check_token_mask,
     each_head,
     shape_of,
+    softmax_mask,
     zero_hidden,
 )
 from lowrank_tutor.bilinear import factorize
@@ -130,7 +131,11 @@ def latent_attention(
     if not absorb:
         rotated = keys[..., d_c:].expand(-1, w_uk.shape[0], -1, -1)
         keys, values = torch.cat([values @ w_uk, rotated], dim=3), values @ w_uv
-    mixed = _attend(q, keys, values, scale, mask, causal)
+    if mask is None:
+        mixed = attend(q, keys, values, causal=causal, scale=scale)
+    else:
+        seen = softmax_mask(mask, n if causal else None)
+        mixed = attend(q, keys, values, seen, scale=scale)
     out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask).to(x.dtype)
     return (out, (stored, real)) if return_state else out
 
@@ -218,18 +223,3 @@ def as_moment(moment: Tensor, dim: int) -> Tensor:
         found = f"the eigenvalue {least:.3g} and a difference of {gap:.3g} across the diagonal"
         raise ValueError(f"moment must be {rule}, got {found}")
     return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
-
-
-def _attend(
-    q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool
-) -> Tensor:
-    """Attend with a given scale; queries are the last of the tokens."""
-    if mask is None:
-        return attend(q, keys, values, causal=causal, scale=scale)
-    n, n_keys = q.shape[2], keys.shape[2]
-    seen = mask[:, None, None, :]
-    if causal:
-        seen = seen & torch.ones(n, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n)
-    # A query without keys is hidden itself, or all values are zeros.
-    seen = seen | ~seen.any(dim=3, keepdim=True)
-    return attend(q, keys, values, seen, scale=scale)

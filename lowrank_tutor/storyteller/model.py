@@ -30,7 +30,9 @@ from lowrank_tutor.storyteller.twin import (
 
 __all__ = ["Storyteller", "load", "train"]
 
-DIM, RATE, WARM_UP, BATCH = 64, 4e-3, 60, 32
+DIM = 64
+RATE, WARM_UP = 4e-3, 60
+BATCH = 32
 Attend = Callable[[Tensor, Tensor, Tensor], Any]
 
 

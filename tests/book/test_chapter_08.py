@@ -25,7 +25,7 @@ def four_caches(chapter, *, tokens, keep):
 
 
 def test_three_cuts_at_twelve(chapter):
-    """By eigenvectors, not an SVD: the cut for the answers' use answers best, and is not nearest."""
+    """By eigenvectors, not an SVD: the cut for the answers' use answers best, but isn't nearest."""
     weights, inputs, found = dict(storyteller.trained_weights()), chapter["INPUTS"], {}
     for cut in chapter["cuts"]:
         missed, size, cut_weights = 0.0, 0.0, dict(weights)

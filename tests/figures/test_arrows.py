@@ -13,17 +13,13 @@ START = {"a": [[3, 0], [4, 5]], "theta": 0.3}
 
 
 def check(hand, form="ellipse"):
-    """Compare with NumPy, and singular values with the longest and shortest of many images."""
     a, theta = np.array(hand.call("table")["a"]), hand.call("state")["theta"]
-    angles = np.linspace(0, np.pi, 20001)
-    lengths = np.linalg.norm(a @ [np.cos(angles), np.sin(angles)], axis=0)
     shown = hand.shown()
     s = np.linalg.svd(a, compute_uv=False)
     expected = {"sigma_1": s[0], "sigma_2": s[1], "rank": np.linalg.matrix_rank(a)}
     if form == "ellipse":  # the other shows no single input
         expected["length"] = np.linalg.norm(a @ [np.cos(theta), np.sin(theta)])
     assert shown == pytest.approx(expected, rel=1e-6, abs=1e-6)
-    assert [lengths.max(), lengths.min()] == pytest.approx(s, rel=1e-3, abs=2e-4 * s[0])
     return shown
 
 

@@ -56,12 +56,7 @@ def answers_to(question):
     yield from (tuple(factor * one for one in right) for factor in (-1, 2, 0.5, 0.3333, 0))
     yield from (wrong for wrong, _ in question.hints)
     for i, one in enumerate(right):
-        others = [float(f"{one:.{digits}e}") for digits in range(3)] + [
-            1.015 * one,
-            1.04 * one,
-            one + 0.5,
-        ]
-        for other in (..., -123.0, *others, *(wrong[i] for wrong, _ in question.hints)):
+        for other in (..., -123.0, float(f"{one:.1e}"), 1.015 * one, one + 0.5):
             yield (*right[:i], other, *right[i + 1 :])
 
 

@@ -110,7 +110,7 @@ def test_rest_is_refused(name, refusals):
 
 READ = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 MARKS = r"""a b 1 (a) ␣ ¶ \ \¶a ` ``a` * *a* ** _ _a_ __a__ a_b $ $a$ ! <b> </b> <!--␣a␣-->
-<a@b.org> a␣<␣b &amp; &#42; &␣a [a] [a](b) ![a](b) [a]:␣b ~~a~~ #␣a ###␣a #######␣a >␣a -␣a - --
+<a@b.org> a␣<␣b &amp; &#42; &␣a [a] [a](b) ![a](b) [a]:␣b ~~a~~ #␣a ######␣a #######␣a >␣a -␣a - --
 +␣a *␣a 1.␣a 12)␣a 1.5 a¶=== a¶--- *** -␣-␣- ```¶a
 ~~~¶a |␣a␣|¶|---| a␣|␣b¶---␣|␣--- |¶:- a:¶:-:| | : = # ."""
 PIECES = [piece.replace("␣", " ").replace("¶", "\n") for piece in MARKS.split()]

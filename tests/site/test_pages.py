@@ -272,23 +272,17 @@ def test_landing_cards(readers):
     ) == len(CHAPTERS)
 
 
-SPOILED = {
-    "color-contrast": '<p style="color: #999; background: #fff">Words too pale to read.</p>',
-    "button-name": "<button></button>",
-}
-
-
-@pytest.mark.parametrize(("rule", "html"), SPOILED.items(), ids=SPOILED)
-def test_axe_finds_defects(readers, rule, html):
+def test_axe_finds_defects(readers):
     """Among all others of a page, of whose looks only samples are taken."""
     page = readers["light"].open("book/glossary.html")
+    pale = '<p style="color: #999; background: #fff">Words too pale to read.</p>'
     page.evaluate(
         "html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)",
-        html,
+        pale,
     )
     found = [violation.split()[0] for violation in violations(page)]
     page.evaluate("document.querySelector('article section').lastElementChild.remove()")
-    assert rule in found
+    assert "color-contrast" in found
 
 
 def test_preview(site):

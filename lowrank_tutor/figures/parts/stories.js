@@ -12,7 +12,12 @@ const storyChoice = (place, { tales, own, move }) => {
     autocomplete: "off",
   });
   field.addEventListener("change", () =>
-    move({ story: field.value.split(/([.?:])|\s+/).filter(Boolean).join(" ") }),
+    move({
+      story: field.value
+        .split(/([.?:])|\s+/)
+        .filter(Boolean)
+        .join(" "),
+    }),
   );
   if (own) box.append(element("label", {}, "your own: ", field));
   return (story) => (field.value = now = story);
