@@ -2,8 +2,8 @@
 
 import html
 
+from cards import CARDS, card
 from docutils import nodes
-from drawings import CARDS, card
 
 HOME = "book/index"
 # What a link from elsewhere shows: `make picture` photographs the landing page.

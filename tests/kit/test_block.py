@@ -126,10 +126,10 @@ import io
 from lowrank_tutor.kit import palette
 for i, name in enumerate(palette.COLORS):
     palette.COLORS[name] = palette.Color(*(f"#{i}{j}fe{i}{j}" for j in range(3)))
-import drawings
+import cards
 from test_block import BLOCKS
 from lowrank_tutor.kit.charts import style
-print(palette.css(), *(drawings.card(page) for page in drawings.CARDS), style.LINES, style.HIDDEN)
+print(palette.css(), *(cards.card(page) for page in cards.CARDS), style.LINES, style.HIDDEN)
 print(*(make() for make in BLOCKS.values()))
 """
 

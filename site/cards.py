@@ -1,4 +1,4 @@
-"""The site's drawings: one for each chapter's card on the landing page.
+"""Draw each chapter's card on the landing page.
 
 They show the attention table of the six words of chapter 6 in a state that says what the chapter
 does to it, with every sheet, bar and arc of its real size. They take the colors of the page, in
