@@ -8,6 +8,7 @@ import torch
 from attentions import said, tensors
 from linformers import layer_by_loops, layer_of, lengths
 from torch import nn
+from torch.nn import functional
 
 from lowrank_tutor.layers import (
     LinformerCrossAttention,
