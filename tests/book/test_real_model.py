@@ -10,13 +10,13 @@ STUDY = json.loads(files("lowrank_tutor").joinpath("data/real_model.json").read_
 TEXTS = ("prose", "code", "help")
 
 
-def more(cut, setting, text):
+def more(cut, setting, text, length=256):
     """More loss than uncut, by draw."""
     rows = [
         row
         for row in STUDY["rows"]
         if (row["cut"], row["setting"], row["text"]) == (cut, setting, text)
-        and row["length"] == 256
+        and row["length"] == length
     ]
     assert [row["seed"] for row in rows] == list(range(len(rows))) != []
     return np.array([row["loss"] - row["uncut"] for row in rows])
@@ -59,6 +59,13 @@ def test_other_sentences():
     assert sheets["copy"] > 0.75 > 0.05 >= window["copy"]
     assert sheets["new fact"] > window["new fact"] + 0.5
     assert [right[cut, 16]["new fact"] for cut in ("sheets", "window and first 4")] == [0.95, 0.31]
+    for cut, setting, short, long in (
+        ("sheets", 32, [0.7, 1.3, 1.0], [2.3, 2.9, 3.3]),
+        ("bits", 3, [0.6, 0.9, 0.8], [0.6, 0.7, 0.8]),
+    ):
+        for length, costs in ((256, short), (1024, long)):
+            found = [round(more(cut, setting, text, length).mean(), 1) for text in TEXTS]
+            assert found == costs, (cut, length)
     for text in TEXTS:
         shifted, by_channel = (
             more(f"bits, {cut}", 3, text).mean() / more("bits", 3, text).mean()
