@@ -82,7 +82,7 @@ addEventListener("DOMContentLoaded", () => {
         ? 1.2
         : /glossary|bibliography/.test(address)
           ? 0.8
-          : /#lowrank_tutor/.test(address)
+          : /#(module-)?lowrank_tutor/.test(address)
             ? 0.4
             : 1)
     );
