@@ -16,7 +16,9 @@ CARD = {"width": 1200, "height": 630}
 # Of the card: the question, both tables, what they say, and the claim.
 CARD_STYLE = """
 .bd-header-article, .landing-links, .page-links, footer, h1 + p, .brief, .score, .sum, .kept,
-  .instrument-buttons, .instrument-said, figcaption, section > figure ~ * { display: none !important; }
+  .instrument-buttons, .instrument-said, figcaption, section > figure ~ * {
+  display: none !important;
+}
 html.landing .bd-article > section > h1 { padding: 0; text-align: center; font-size: 2.6rem; }
 .instrument .frame { width: 21.5rem; }
 .instrument .instrument-live > .claim { font-size: 2.1rem; }
