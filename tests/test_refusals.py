@@ -395,6 +395,12 @@ ROWS: dict[str, Any] = {
     "bits": {"count": whole(3, high=16)},
     **{cut: {"directions": DIRECTIONS} for cut in ("features", "projected", "signs")},
     "index": {"count": 2, "directions": DIRECTIONS},
+    "faded_sheets": {"amount": 1.5},
+    "mixed": {
+        **{name: some(storyteller.window(2), number=3) for name in ("one", "other")}, "share": 0.5,
+    },
+    "between": {"cut": "window", "amount": 2.5},
+    "matched": {"words": SAID, "cut": "window", "errors": np.array([0.3, 0.2])},
     "cut_scores": {"weights": WEIGHTS, "rank": whole(2, high=16)},
     "cut_latents": {
         "weights": WEIGHTS, "rank": whole(2, high=64),

@@ -69,7 +69,6 @@ def test_block_ranks():
     n, size = 32, 4
     c, b, a = tensors((n, size), (n, size), (n,))
     mask = causal_decay(torch.sigmoid(a))
-    assert torch.linalg.matrix_rank(mask * (c @ b.mT)) == n
     logits = (c @ b.mT).masked_fill(~torch.ones(n, n, dtype=torch.bool).tril(), -math.inf)
     assert max(block_ranks(torch.softmax(3 * logits, dim=1), rtol=1e-10)) == n // 2
     assert block_ranks(torch.eye(3)) == [0, 0]

@@ -11,7 +11,7 @@ theorem of Lindemann and Weierstrass). So nothing here needs a general simplifie
 slow, and may change from version to version.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import sympy
 from sympy import Matrix, Rational, sqrt
@@ -101,106 +101,76 @@ def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
     return queries, keys, values
 
 
-class _Softmax(NamedTuple):
-    """All that attention computes on its way to the output."""
-
-    scores: Matrix  # (n_queries, n_keys)
-    scaled: Matrix
-    powers: Matrix  # powers of e
-    sums: Matrix  # z (n_queries, 1)
-    # The powers over the smallest in each row, which is a factor of the row and of its sum.
-    reduced: Matrix
-    totals: Matrix  # their sums
-    mixed: Matrix  # the reduced powers, times the values (n_queries, d_v)
-    weights: Matrix  # P
-    output: Matrix
-
-    @property
-    def cancels(self) -> bool:
-        """Say whether a power of e is a factor of a whole row."""
-        return bool(self.reduced != self.powers)
-
-
-def _softmax(queries: Matrix, keys: Matrix, values: Matrix) -> _Softmax:
-    scores, scale = queries * keys.T, 1 / sqrt(queries.cols)
-    lowest = [min(scores[row, :]) for row in range(scores.rows)]
-    powers = (scores * scale).applyfunc(sympy.exp)
-    reduced = Matrix(
-        *scores.shape, lambda row, column: sympy.exp((scores[row, column] - lowest[row]) * scale)
-    )
-    totals, mixed = _row_sums(reduced), reduced * values
-    weights, output = _divide_rows(reduced, totals), _divide_rows(mixed, totals)
-    return _Softmax(
-        scores, scores * scale, powers, _row_sums(powers), reduced, totals, mixed, weights, output
-    )
-
-
 def _softmax_steps(
     queries: Matrix, keys: Matrix, values: Matrix, key_name: str = "K", value_name: str = "V"
 ) -> tuple[list[Step], Matrix]:
     """Score, scale, exponentiate, divide and average, for all keys or for compressed ones."""
-    head, d = _softmax(queries, keys, values), queries.cols
+    d = queries.cols
     what, key = ("key", "k_j") if key_name == "K" else ("compressed key", r"\bar k_j")
+    scores, scale = queries * keys.T, 1 / sqrt(d)
+    powers = (scores * scale).applyfunc(sympy.exp)
+    # The powers over the smallest in each row, which is a factor of the row and of its sum.
+    lowest = [min(scores[row, :]) for row in range(scores.rows)]
+    reduced = Matrix(*scores.shape, lambda i, j: sympy.exp((scores[i, j] - lowest[i]) * scale))
+    totals, mixed = _row_sums(reduced), reduced * values
+    output = _divide_rows(mixed, totals)
     steps = [
         Step(
             rf"Score each query against each {what}: multiply $Q$ by ${key_name}^\top$.",
-            tex_product(rf"Q {key_name}^\top", queries, keys.T, head.scores),
-            head.scores,
+            tex_product(rf"Q {key_name}^\top", queries, keys.T, scores),
+            scores,
         ),
         Step(
             rf"Divide the scores by $\sqrt{{d}}$, where $d = {d}$ is the width of a query.",
-            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(head.scaled))),
-            head.scaled,
+            tex_lines((rf"\frac{{1}}{{\sqrt{{d}}}} Q {key_name}^\top", tex_matrix(scores * scale))),
+            scores * scale,
         ),
-        _power_step(head, key),
-        _weight_step(head),
-        _output_step(head, values, value_name),
+        _power_step(powers, key),
+        _weight_step(powers, reduced),
+        Step(
+            f"Average the values with these weights: multiply $P$ by ${value_name}$.",
+            tex_lines(
+                (value_name, tex_matrix(values)),
+                *(
+                    (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, mixed[row, :]))
+                    for row, total in enumerate(totals)
+                ),
+                nearly=(f"P {value_name}", tex_matrix(output, decimals=True)),
+            ),
+            output,
+        ),
     ]
-    return steps, head.output
+    return steps, output
 
 
-def _power_step(head: _Softmax, key: str) -> Step:
-    lines = []
-    for row, total in enumerate(head.sums):
-        terms, collected = head.powers[row, :], tex_number(total)
+def _power_step(powers: Matrix, key: str) -> Step:
+    lines, sums = [], _row_sums(powers)
+    for row, total in enumerate(sums):
+        terms, collected = powers[row, :], tex_number(total)
         if len(sympy.Add.make_args(total)) < len(terms):
             collected = f"{' + '.join(map(tex_number, terms))} = {collected}"
         lines.append((f"z_{{{row + 1}}}", collected))
     return Step(
         "Raise $e$ to each of these powers, and add up each row. Call the sums $z$.",
-        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(head.powers)), *lines),
-        (head.powers, head.sums),
+        tex_lines((rf"e^{{q_i^\top {key} / \sqrt{{d}}}}", tex_matrix(powers)), *lines),
+        (powers, sums),
     )
 
 
-def _weight_step(head: _Softmax) -> Step:
+def _weight_step(powers: Matrix, reduced: Matrix) -> Step:
     lines: list[tuple[str, str]] = []
-    for row in range(head.weights.rows):
-        forms = [
-            _tex_row_over(sums[row], powers[row, :])
-            for sums, powers in ((head.sums, head.powers), (head.totals, head.reduced))
-        ]
+    for row in range(powers.rows):
+        forms = [_tex_row_over(sum(each[row, :]), each[row, :]) for each in (powers, reduced)]
         names = (rf"p_{{{row + 1}}}^\top", "")
         # A single form where nothing cancels.
         lines += zip(names, dict.fromkeys(forms), strict=False)
-    cancelled = " A power of $e$ that is a factor of a whole row cancels." if head.cancels else ""
+    cancels = reduced != powers
+    cancelled = " A power of $e$ that is a factor of a whole row cancels." if cancels else ""
+    weights = _divide_rows(reduced, _row_sums(reduced))
     return Step(
         f"Divide each row by its sum. This gives the weights $P$, with rows $p$.{cancelled}",
-        tex_lines(*lines, nearly=("P", tex_matrix(head.weights, decimals=True))),
-        head.weights,
-    )
-
-
-def _output_step(head: _Softmax, values: Matrix, value_name: str) -> Step:
-    rows = [
-        (rf"p_{{{row + 1}}}^\top {value_name}", _tex_row_over(total, head.mixed[row, :]))
-        for row, total in enumerate(head.totals)
-    ]
-    nearly = (f"P {value_name}", tex_matrix(head.output, decimals=True))
-    return Step(
-        f"Average the values with these weights: multiply $P$ by ${value_name}$.",
-        tex_lines((value_name, tex_matrix(values)), *rows, nearly=nearly),
-        head.output,
+        tex_lines(*lines, nearly=("P", tex_matrix(weights, decimals=True))),
+        weights,
     )
 
 

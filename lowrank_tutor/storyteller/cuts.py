@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_size
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real, check_size
 from lowrank_tutor.bilinear import factorize
 
 __all__ = [
@@ -93,6 +93,7 @@ def sheets(count: int) -> Cut:
 
 def faded_sheets(amount: float) -> Cut:
     """Keep ``amount`` sheets of each table: 5.5 are five, and half of the sixth."""
+    amount = check_real(amount, "amount", "at least 0", 0)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         u, s, vt = np.linalg.svd(_exact_table(q, k))
@@ -104,6 +105,10 @@ def faded_sheets(amount: float) -> Cut:
 
 def mixed(one: Cut, other: Cut, share: float) -> Cut:
     """Take a ``share`` of the other cut's table and values, and the rest of the one's."""
+    for name, cut in (("one", one), ("other", other)):
+        if not isinstance(cut, Cut):
+            raise TypeError(f"{name} must be a Cut, got {type(cut).__name__}")
+    share = check_real(share, "share", "from 0 to 1", 0, np.nextafter(1, 2))
     return Cut(
         lambda q, k: (1 - share) * one.table(q, k) + share * other.table(q, k),
         lambda v: (1 - share) * one.values(v) + share * other.values(v),

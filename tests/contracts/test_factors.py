@@ -418,14 +418,14 @@ def classifies_far_from_zero():
     """The offset of float32 points changes no coordinate or class; a new point may be tiny."""
     labels = np.arange(4000) % 2
     for offset, spread in ((0, 1), (300, 0.1), (1e6, 0.3), (1e6, 0.1)):
-        x = (table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]).astype(
-            np.float32
-        )
+        x = table_of("flat", 4000, 2) * spread + offset + spread * labels[:, np.newaxis]
+        single = x.astype(np.float32)
+        wide = single.astype(float)
         with case(offset=offset, spread=spread):
-            found, judge = lda(x, labels, 1), lda(x.astype(float), labels, 1)
-            assert found.project(x).dtype == np.float32
-            np.testing.assert_allclose(found.project(x), judge.project(x.astype(float)), atol=1e-5)
-            assert (found.classify(x) == judge.classify(x.astype(float))).all()
+            found, judge = lda(single, labels, 1), lda(wide, labels, 1)
+            assert found.project(single).dtype == np.float32
+            np.testing.assert_allclose(found.project(single), judge.project(wide), atol=1e-5)
+            assert (found.classify(single) == judge.classify(wide)).all()
     tiny = np.float32([[1e-30, 0]])
     np.testing.assert_allclose(found.project(tiny), judge.project(tiny.astype(float)), rtol=1e-6)
 
@@ -454,36 +454,27 @@ def trains_in_every_unit():
 )
 def rebuilds_no_better_than_pca():
     """The loss never rises, is that of the points, and a linear one reaches PCA's and no less."""
-    dtypes = {torch.float64: 1e-6, torch.float32: 1e-4}
-    for (d, k, n), (dtype, slack) in itertools.product(
-        ((3, 1, 1), (3, 2, 40), (2, 2, 9)), dtypes.items()
-    ):
-        for scales, hidden in (((1, 1, 1), None), ((100, 1, 0.1), None), ((1, 1, 1), 4))[
-            : 3 if n == 40 else 2
-        ]:
-            with case(d=d, k=k, n=n, dtype=dtype, scales=scales, hidden=hidden):
-                x = torch.tensor(table_of("flat", n, d) * np.array(scales)[:d] + 5, dtype=dtype)
-                model = Autoencoder(
-                    d, k, hidden, generator=torch.Generator().manual_seed(0), dtype=dtype
-                )
-                losses = model.fit(x, steps=30 if hidden else 200)
-                centered = x.double() - x.double().mean(dim=0)
-                spread = float(centered.square().sum() / n)
-                least = best_error(centered, k) ** 2 / n if k < min(n, d) else 0.0
-                assert (losses.diff() <= 0).all()
-                rebuilt = model(x).detach().double()
-                rounding = 1e-10 if dtype is torch.float64 else 1e-5
-                assert float(losses[-1]) == pytest.approx(
-                    float((rebuilt - x.double()).square().sum() / n),
-                    rel=1e-3,
-                    abs=rounding * (spread + 75),
-                )
-                if hidden is None:
-                    assert (
-                        -rounding * (spread + 75)
-                        <= float(losses[-1]) - least
-                        <= slack * spread + rounding * 75
-                    )
+    even, apart = (1, 1, 1), (100, 1, 0.1)
+    for (d, k, n, scales, hidden), (dtype, slack, eps) in itertools.product(
+        ((3, 1, 1, even, None), (3, 2, 40, even, None), (3, 2, 40, apart, None),
+         (2, 2, 9, apart, None), (3, 2, 40, even, 4)),
+        ((torch.float64, 1e-6, 1e-10), (torch.float32, 1e-4, 1e-5)),
+    ):  # fmt: skip
+        with case(d=d, k=k, n=n, dtype=dtype, scales=scales, hidden=hidden):
+            x = torch.tensor(table_of("flat", n, d) * np.array(scales)[:d] + 5, dtype=dtype)
+            generator = torch.Generator().manual_seed(0)
+            model = Autoencoder(d, k, hidden, generator=generator, dtype=dtype)
+            losses = model.fit(x, steps=30 if hidden else 200)
+            centered = x.double() - x.double().mean(dim=0)
+            spread = float(centered.square().sum() / n)
+            rounding = eps * (spread + 75)
+            assert (losses.diff() <= 0).all()
+            last = float(losses[-1])
+            missed = model(x).detach().double() - x.double()
+            assert last == pytest.approx(float(missed.square().sum() / n), rel=1e-3, abs=rounding)
+            if hidden is None:
+                least = best_error(centered, k) ** 2 / n
+                assert -rounding <= last - least <= slack * spread + rounding
 
 
 # Random projections
@@ -579,27 +570,23 @@ def products_by_loops():
     moments.
     """
     for k, rho in itertools.product((1, 2, 7, 2**53), (-1.0, -0.3, 0.0, 1.0)):
-        assert jl.inner_product_std(rho, k) == pytest.approx(math.sqrt((1 + rho**2) / k))
-        assert jl.sign_inner_product_std(rho, k) == pytest.approx(
-            math.sqrt((math.pi / 2 - rho**2) / k)
-        )
+        for std, square in (
+            (jl.inner_product_std, 1 + rho**2),
+            (jl.sign_inner_product_std, math.pi / 2 - rho**2),
+        ):
+            assert std(rho, k) == pytest.approx(math.sqrt(square / k))
     for (n, d), k in itertools.product(SHAPES, (1, 3)):
-        x, y, r = (
-            table_of("equal", n, d),
-            table_of("empty", 2, d, seed=1),
-            table_of("flat", k, d, seed=2),
-        )
+        x, r = table_of("equal", n, d), table_of("flat", k, d, seed=2)
+        y, v = table_of("empty", 2, d, seed=1), table_of("flat", d, 2, seed=3)
         with case(n=n, d=d, k=k):
             estimates = jl.sign_inner_products(x, y, r)
             for i, j in np.ndindex(estimates.shape):
                 signed = sum((1 if row @ x[i] >= 0 else -1) * (row @ y[j]) for row in r)
                 judged = math.sqrt(math.pi / 2 / k) * np.linalg.norm(x[i]) * signed
                 assert estimates[i, j] == pytest.approx(judged, rel=1e-12, abs=1e-12)
-            v = table_of("flat", d, 2, seed=3)
             kappa = np.linalg.norm(x) * np.linalg.norm(v) / np.linalg.norm(x @ v)
-            assert jl.projected_product_error(x, v, k) == pytest.approx(
-                math.sqrt((1 + kappa**2) / k)
-            )
+            expected = math.sqrt((1 + kappa**2) / k)
+            assert jl.projected_product_error(x, v, k) == pytest.approx(expected)
 
 
 # Scores
@@ -643,56 +630,41 @@ def factors_have_the_least_error():
         for s_moment, h_moment in zip(
             moments(w.shape[0]), itertools.cycle(moments(w.shape[1])), strict=False
         ):
-            weighted = root_of(s_moment, w.shape[0]) @ w @ root_of(h_moment, w.shape[1]).T
-            size = np.linalg.norm(weighted)
+            roots = left, right = root_of(s_moment, w.shape[0]), root_of(h_moment, w.shape[1])
+            weighted = left @ w @ right.T
+            size, kept = np.linalg.norm(weighted), spectrum_of(weighted)[:k]
             with case(kind=kind, shape=w.shape, k=k, s=s_moment, h=h_moment):
-                u, v = bilinear.factorize(w, k, s_moment=s_moment, h_moment=h_moment)
+                given = {"s_moment": s_moment, "h_moment": h_moment}
+                u, v = bilinear.factorize(w, k, **given)
                 assert (u.shape, v.shape) == ((k, w.shape[0]), (k, w.shape[1]))
-                error = bilinear.score_error(w, u, v, s_moment=s_moment, h_moment=h_moment)
-                left = (
-                    root_of(s_moment, w.shape[0]) @ (w - u.T @ v) @ root_of(h_moment, w.shape[1]).T
-                )
-                assert error == pytest.approx(np.linalg.norm(left), abs=1e-7 * size)
+                error = bilinear.score_error(w, u, v, **given)
+                missed = np.linalg.norm(left @ (w - u.T @ v) @ right.T)
+                assert error == pytest.approx(missed, abs=1e-7 * size)
                 assert error == pytest.approx(best_error(weighted, k), abs=1e-7 * size)
-                roots = root_of(s_moment, w.shape[0]), root_of(h_moment, w.shape[1])
                 for factor, root in zip((u, v), roots, strict=True):
                     seen = factor @ root.T
-                    np.testing.assert_allclose(
-                        seen @ seen.T, np.diag(spectrum_of(weighted)[:k]), atol=1e-6 * size
-                    )
+                    np.testing.assert_allclose(seen @ seen.T, np.diag(kept), atol=1e-6 * size)
                     units = np.linalg.norm(root, axis=0)
                     units[units == 0] = 1
-                    unseen = (
-                        scipy.linalg.null_space(root / units, rcond=1e-6) / units[:, np.newaxis]
-                    )
-                    assert (
-                        np.abs(factor @ unseen)
-                        <= 1e-6 * (np.abs(factor) @ np.abs(unseen) + np.linalg.norm(factor))
-                    ).all()
-                first = (np.abs(u) >= (1 - 1e-8) * np.abs(u).max(axis=1, keepdims=True)).argmax(
-                    axis=1
-                )
-                assert (u[np.arange(k), first] >= 0).all()
-        with case(kind=kind, shape=w.shape, k=k, change="float32, units, padding, transposition"):
-            u, v = bilinear.factorize(w, k)
-            single = bilinear.factorize(w.astype(np.float32), k)
-            assert single.u.dtype == single.v.dtype == np.float32
-            error, rounding = bilinear.score_error(w, u, v), 1e-12 * np.linalg.norm(w)
-            assert bilinear.score_error(w, *single) == pytest.approx(
-                error, abs=1e-5 * np.linalg.norm(w)
-            )
-            for power in (-200, 201):
-                scaled = bilinear.score_error(
-                    w * 2.0**power, *bilinear.factorize(w * 2.0**power, k)
-                )
-                assert scaled / 2.0**power == pytest.approx(error, abs=rounding)
-            assert bilinear.score_error(w.T, *bilinear.factorize(w.T, k)) == pytest.approx(
-                error, abs=rounding
-            )
-            padded = np.pad(w, 1)
-            assert bilinear.score_error(padded, *bilinear.factorize(padded, k)) == pytest.approx(
-                error, abs=rounding
-            )
+                    unseen = scipy.linalg.null_space(root / units, rcond=1e-6) / units[:, None]
+                    most = np.abs(factor) @ np.abs(unseen) + np.linalg.norm(factor)
+                    assert (np.abs(factor @ unseen) <= 1e-6 * most).all()
+                nearly = np.abs(u) >= (1 - 1e-8) * np.abs(u).max(axis=1, keepdims=True)
+                assert (u[np.arange(k), nearly.argmax(axis=1)] >= 0).all()
+        size = np.linalg.norm(w)
+        error = bilinear.score_error(w, *bilinear.factorize(w, k))
+        for change, other, unit, slack in (
+            ("float32", w.astype(np.float32), 1, 1e-5),
+            ("small", w * 2.0**-200, 2.0**-200, 1e-12),
+            ("large", w * 2.0**201, 2.0**201, 1e-12),
+            ("turned", w.T, 1, 1e-12),
+            ("padded", np.pad(w, 1), 1, 1e-12),
+        ):
+            with case(kind=kind, shape=w.shape, k=k, change=change):
+                factors = bilinear.factorize(other, k)
+                assert factors.u.dtype == factors.v.dtype == other.dtype
+                same = bilinear.score_error(other, *factors) / unit
+                assert same == pytest.approx(error, abs=slack * size)
 
 
 @promise("score", "reduced_rank_score", border="one query or many, one key or many")

@@ -209,9 +209,3 @@ def test_size_bounds(sizes):
                 n,
                 sizes[0],
             )
-
-
-def test_builds_without_processes(monkeypatch):
-    monkeypatch.delattr(torch.distributed, "ProcessGroup")
-    layer, (x,) = layer_of(), tensors((3, 7, 6))
-    assert layer(x).shape == x.shape

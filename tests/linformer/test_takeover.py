@@ -161,25 +161,10 @@ def test_resized_projection_stays_fixed():
     assert not resized(frozen, 8).e.requires_grad
 
 
-def test_encoder_layer_settings():
-    windows = pooling_projection(4, 8).double()
-    layer = LinformerEncoderLayer(
-        6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64
-    )
-    attention = layer.self_attn
-    assert (layer.norm_first, layer.activation, layer.linear1.out_features) == (
-        True,
-        functional.gelu,
-        12,
-    )
-    assert (layer.dropout.p, layer.dropout1.p, attention.dropout, attention.heads) == (
-        0.25,
-        0.25,
-        0.25,
-        2,
-    )
-    assert torch.equal(attention.e, windows)
-    assert {tensor.dtype for tensor in layer.state_dict().values()} == {torch.float64}
+def test_encoder_layers():
+    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", dtype=torch.float64)
+    assert (layer.norm_first, layer.activation) == (True, functional.gelu)
+    assert (layer.dropout.p, layer.self_attn.dropout, layer.self_attn.heads) == (0.25, 0.25, 2)
     padding = torch.full((3, 6), -0.5)
     for given, message in (
         (

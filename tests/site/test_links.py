@@ -37,7 +37,12 @@ class Read(HTMLParser):
                 self.ids.append(value)
             if key == "data-name" and tag == "figure":
                 self.figures.append(value)
-            if key in ("href", "src") and value and tag != "base":
+            if (
+                key in ("href", "src")
+                and value
+                and tag != "base"
+                and ("rel", "canonical") not in attrs
+            ):
                 self.links.append(value)
 
     def has(self, anchor: str) -> bool:
