@@ -176,6 +176,7 @@ def test_exercises(path):
 
 @each_chapter
 def test_statements(path):
+    assert read(path).count("In words") >= read(path).count("```{prf:theorem}"), "one for each"
     options = {
         "prf:proof": ":class: dropdown",
         "prf:theorem": ":label:",

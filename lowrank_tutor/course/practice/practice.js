@@ -64,8 +64,7 @@ const banks = {};
 /** The problems of a kind, from a script beside the page: a page opened from a file may not fetch. */
 const bankOf = (kind) =>
   (banks[kind] ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script"),
-      root = document.documentElement.dataset.content_root ?? "";
+    const root = document.documentElement.dataset.content_root ?? "";
     const unpack = ({ words, problems }) =>
       problems.map(([question, steps, slips]) => ({
         question: words[question],
@@ -78,7 +77,7 @@ const bankOf = (kind) =>
         ]),
         slips: slips.map(([wrong, hint]) => [wrong, words[hint]]),
       }));
-    Object.assign(script, {
+    const script = element("script", {
       src: `${root}_static/practice/${kind}.js`,
       onerror: reject,
       onload: () => resolve(unpack(window.lowrankPractice[kind])),
@@ -121,17 +120,7 @@ const takeKind = (form, section) => {
   form.setAttribute("aria-label", `Practice: ${promise}`);
   form.dataset.kind = kind;
 };
-const say = (output, isRight, words) => {
-  const [mark, look] = isRight ? ["\u2713 ", "check-right"] : ["\u25cb ", "check-open"];
-  output.replaceChildren(
-    element(
-      "span",
-      { class: look },
-      element("span", { "aria-hidden": "true" }, mark),
-      ...sentence(words),
-    ),
-  );
-};
+const say = (output, isRight, words) => output.replaceChildren(marked(isRight, ...sentence(words)));
 /** A step to fill in: its fields, what will be said of them, and both as they are drawn. */
 const blankOf = (id, level, step, place) => {
   const output = element("output", { id: `${id}-said-${place}`, "aria-live": "polite" });
@@ -189,6 +178,43 @@ const hints = (problem, level, { step, place }, given) => {
   if (close && !told)
     return [credit + "You are near: give three digits, and round only at the end."];
   return [...(told?.slice(1) ?? []), credit + rule, ...plan, sizes.join("")];
+};
+/** What a blank as it stands deserves: whether it is right, and words; nothing, if nothing is new. */
+const replyTo = (problem, level, one) => {
+  const {
+      step: [, , work, , right],
+      inputs,
+    } = one,
+    texts = inputs.map((input) => input.value.trim());
+  if (one.done || texts.every((text) => !text)) return null;
+  const given = texts.map((text, i) => {
+    const all = readings(text);
+    return all.find((value) => near(value, right[i])) ?? all[0] ?? NaN;
+  });
+  inputs.forEach(
+    (input, i) => texts[i] && input.setAttribute("aria-invalid", String(!near(given[i], right[i]))),
+  );
+  if (given.some(Number.isNaN))
+    return [false, "Write one number in each field, such as 5, 0.5, or 1/2."];
+  if (isSame(given, right)) {
+    one.done = "right";
+    return [true, `Right. ${work}`];
+  }
+  if (texts.join() === one.before) return [false, `That is the same answer. ${one.shown.at(-1)}`];
+  one.before = texts.join();
+  one.tries += 1;
+  if (one.tries < 3) {
+    const all = hints(problem, level, one, given),
+      hint = all.find((words) => !one.shown.includes(words)) ?? all[0];
+    one.shown.push(hint);
+    return [false, `Not yet. ${hint}`];
+  }
+  one.done = "shown";
+  const steps =
+    level === 3
+      ? problem.steps.map(([ask, , each], i) => `${i + 1}. ${ask} ${each}`).join("; ")
+      : work;
+  return [false, `This is how it goes. ${steps}`];
 };
 const practice = (form) => {
   const content = form.querySelector('script[type="application/json"]').textContent;
@@ -268,44 +294,11 @@ const practice = (form) => {
     remember(kind, right, level);
   };
   const judge = (one) => {
-    const {
-        step: [, , work, , right],
-        inputs,
-        output,
-      } = one,
-      texts = inputs.map((input) => input.value.trim());
-    if (one.done || texts.every((text) => !text)) return;
-    const given = texts.map((text, i) => {
-      const all = readings(text);
-      return all.find((value) => near(value, right[i])) ?? all[0] ?? NaN;
-    });
-    inputs.forEach(
-      (input, i) =>
-        texts[i] && input.setAttribute("aria-invalid", String(!near(given[i], right[i]))),
-    );
-    if (given.some(Number.isNaN))
-      return say(output, false, "Write one number in each field, such as 5, 0.5, or 1/2.");
-    if (isSame(given, right)) {
-      one.done = "right";
-      return say(output, true, `Right. ${work}`);
-    }
-    if (texts.join() === one.before)
-      return say(output, false, `That is the same answer. ${one.shown.at(-1)}`);
-    one.before = texts.join();
-    if (!one.tries++ && !closed) remember(kind, false, level, 0); // missed, unless it comes right
-    if (one.tries < 3) {
-      const all = hints(problem, level, one, given),
-        hint = all.find((words) => !one.shown.includes(words)) ?? all[0];
-      one.shown.push(hint);
-      return say(output, false, `Not yet. ${hint}`);
-    }
-    one.done = "shown";
-    const steps =
-      level === 3
-        ? problem.steps.map(([ask, , each], i) => `${i + 1}. ${ask} ${each}`).join("; ")
-        : work;
-    say(output, false, `This is how it goes. ${steps}`);
-    finish(false);
+    const { tries } = one,
+      said = replyTo(problem, level, one);
+    if (said) say(one.output, ...said);
+    if (!tries && one.tries && !closed) remember(kind, false, level, 0); // missed, unless it comes right
+    if (one.done === "shown") finish(false);
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -75,13 +75,7 @@ const answerForm = (form) => {
     });
   };
   const show = (lines) =>
-    lines.forEach(([isRight, words]) => {
-      // the words say it, too
-      const mark = element("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
-      output.append(
-        element("span", { class: isRight ? "check-right" : "check-open" }, mark, words),
-      );
-    });
+    lines.forEach(([isRight, words]) => output.append(marked(isRight, words)));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const given = inputs.map((input, i) =>

@@ -1,4 +1,5 @@
-// Reads a text as the numbers that it can mean, and says how near is near enough, as judge.py does.
+// Reads a text as the numbers that it can mean, says how near is near enough, as judge.py does, and marks
+// what is said of it.
 //
 // readings("4,223") is [4223, 4.223]: an English page groups digits by commas, and most of the world has a decimal
 // comma. The first is the reading of an English page. [] is no number. "1/2", "24%", "7.7*10^8", "1e-5", "1.234,5", the
@@ -53,3 +54,13 @@ const near = (given, wanted, slack = broken(wanted) ? lastDigit(wanted) : 0) =>
     : apart(given, wanted) <= (broken(given) ? 1e-9 : 0);
 /** One unit of the third digit. */
 const lastDigit = (value) => 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2);
+/** What is said of an answer, behind a mark that those who hear the page need not hear: the words say it, too. */
+const marked = (isRight, ...words) => {
+  const [mark, look] = isRight ? ["\u2713 ", "check-right"] : ["\u25cb ", "check-open"];
+  return element(
+    "span",
+    { class: look },
+    element("span", { "aria-hidden": "true" }, mark),
+    ...words,
+  );
+};
