@@ -5,7 +5,7 @@ Only shapes, types and devices are checked, never values: that would make a GPU 
 """
 
 import contextlib
-import math
+import reprlib
 from typing import Any, TypeAlias
 
 import torch
@@ -16,47 +16,30 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor._checks import check_bool, check_integer
 
-State: TypeAlias = (
-    tuple[torch.Tensor, ...] | list[torch.Tensor]
-)  # what a call leaves for the tokens that come next
+# What a call leaves for the tokens that come next.
+State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
 
 
-def check_plain(name: str, value: object, way: str = "") -> torch.Tensor:
+def check_plain(name: str, value: object) -> torch.Tensor:
     """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
     if not isinstance(value, torch.Tensor):
-        way = (
-            f": torch.as_tensor(np.array({name})).float() makes one"
-            if hasattr(value, "__array__")
-            else way
-        )
-        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}{way}")
-    if value.is_nested:
-        raise TypeError(
-            f"{name} must be a plain tensor, "
-            "got a nested one: pad it, and mark what is real by a mask"
-        )
-    if value.layout != torch.strided:
-        raise TypeError(
-            f"{name} must be a dense tensor, got layout {value.layout}: .to_dense() makes one"
-        )
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    if value.is_nested or value.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got a nested or a sparse one")
     return value
 
 
-def check_tensor(
-    name: str, value: object, axes: tuple[str | int, ...], way: str = ""
-) -> torch.Tensor:
+def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes.
 
     A name allows any size, a number only that size.
     """
-    tensor = check_plain(name, value, way)
+    tensor = check_plain(name, value)
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
-        raise ValueError(
-            f"{name} must have shape ({', '.join(map(str, axes))}), "
-            f"got shape {shape_of(tensor)}{way}"
-        )
+        rule = f"({', '.join(map(str, axes))})"
+        raise ValueError(f"{name} must have shape {rule}, got shape {shape_of(tensor)}")
     return tensor
 
 
@@ -74,19 +57,13 @@ def check_same_device_and_dtype(
     Autocast mixes all types but ``float64``.
     """
     if value.device != reference.device:
-        raise ValueError(
-            f"{name} must be on the device of {reference_name}, {reference.device}, "
-            f"got {value.device}"
-        )
-    if value.dtype != reference.dtype:
-        autocast = value.dtype.is_floating_point and is_autocast(value.device)
-        if not autocast or torch.float64 in (value.dtype, reference.dtype):
-            found = (
-                f"{value.dtype}: autocast leaves torch.float64 alone" if autocast else value.dtype
-            )
-            raise TypeError(
-                f"{name} must be of the type of {reference_name}, {reference.dtype}, got {found}"
-            )
+        rule = f"on the device of {reference_name}, {reference.device}"
+        raise ValueError(f"{name} must be {rule}, got {value.device}")
+    types = {value.dtype, reference.dtype}
+    mixed = value.dtype.is_floating_point and is_autocast(value.device)
+    if len(types) > 1 and (torch.float64 in types or not mixed):
+        rule = f"of the type of {reference_name}, {reference.dtype}"
+        raise TypeError(f"{name} must be {rule}, got {value.dtype}")
 
 
 def check_like(
@@ -95,10 +72,9 @@ def check_like(
     axes: tuple[str | int, ...],
     reference_name: str,
     reference: torch.Tensor,
-    way: str = "",
 ) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes, and a reference's device and type."""
-    tensor = check_tensor(name, value, axes, way)
+    tensor = check_tensor(name, value, axes)
     check_same_device_and_dtype(name, tensor, reference_name, reference)
     return tensor
 
@@ -121,34 +97,27 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
             raise TypeError(f"{name} must compute as a torch.nn.{kind.__name__} does, got {found}")
 
 
-def check_linear(linear: object, way: str = "") -> torch.Tensor:
+def check_linear(linear: object) -> torch.Tensor:
     """Return the weight of a linear layer if its numbers can be added to.
 
     Packed weights have their own types.
     """
     if not isinstance(linear, nn.Linear):
-        found = type(linear).__name__
-        if found == "Conv1D":
-            way = f"an nn.Linear of its weight.T and bias does the same; {way}"
-        raise TypeError(f"linear must be a torch.nn.Linear, got {found}: {way}")
+        rule = "a torch.nn.Linear, as of weight.T and bias of a Conv1D"
+        raise TypeError(f"linear must be {rule}, got {type(linear).__name__}")
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
     if type(weight) not in (torch.Tensor, nn.Parameter):
-        way = "give it back the numbers that were packed"
-        raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}: {way}")
+        raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}")
     check_floating("linear.weight", weight)
     return weight
 
 
 def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
-    """Return a floating-point type; without one, torch's default."""
+    """Return a floating-point type of at least 16 bits; without one, torch's default."""
     dtype = torch.get_default_dtype() if dtype is None else dtype
-    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
-    if torch.finfo(dtype).bits < 16:
-        raise TypeError(
-            f"dtype must have at least 16 bits, in which PyTorch can draw and multiply, got {dtype}"
-        )
+    if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize > 1):
+        raise TypeError(f"dtype must be a floating-point type of at least 16 bits, got {dtype}")
     return dtype
 
 
@@ -159,54 +128,28 @@ def check_device(value: object) -> torch.device | None:
     with contextlib.suppress(RuntimeError):
         if isinstance(value, str):
             return torch.device(value)
-    found = repr(value) if isinstance(value, str) else type(value).__name__
     kind = ValueError if isinstance(value, str) else TypeError
-    raise kind(f'device must be a torch.device, a name such as "cpu" or None, got {found}')
+    raise kind(f'device must be a torch.device, a name such as "cpu" or None, got {value!r}')
 
 
 def check_generator(generator: object) -> torch.Generator | None:
-    """Return a generator, or None for torch's global one.
-
-    A caller with a seed is told how to make one.
-    """
+    """Return a generator, or None for torch's global one."""
     if generator is None or isinstance(generator, torch.Generator):
         return generator
-    way = (
-        f": torch.Generator().manual_seed({generator}) makes one"
-        if isinstance(generator, int)
-        else ""
-    )
-    raise TypeError(
-        f"generator must be a torch.Generator or None, got {type(generator).__name__}{way}"
-    )
+    raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}")
 
 
 def check_token_mask(
     token_mask: object, keys: torch.Tensor, shape: tuple[int, int]
 ) -> torch.Tensor:
     """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
-    if not isinstance(token_mask, torch.Tensor) or token_mask.dtype != torch.bool:
-        found = (
-            token_mask.dtype if isinstance(token_mask, torch.Tensor) else type(token_mask).__name__
-        )
-        way = (
-            ": .bool() reads ones as real"
-            if str(found).startswith(("torch.int", "torch.uint"))
-            else ""
-        )
-        way = ": == 0 reads a mask of 0 and -inf" if "float" in str(found) and not way else way
-        raise TypeError(
-            f"token_mask must be a bool tensor (True marks a real token), got {found}{way}"
-        )
-    check_plain("token_mask", token_mask)
-    if token_mask.shape != shape:
-        rule = f"shape (batch, n_keys) = {shape}"
-        raise ValueError(f"token_mask must have {rule}, got shape {shape_of(token_mask)}")
-    if token_mask.device != keys.device:
-        raise ValueError(
-            f"token_mask must be on the device of the keys, {keys.device}, got {token_mask.device}"
-        )
-    return token_mask
+    mask = check_tensor("token_mask", token_mask, shape)
+    if mask.dtype != torch.bool:
+        raise TypeError(f"token_mask must be bool, True for a real token, got {mask.dtype}")
+    if mask.device != keys.device:
+        rule = f"on the device of the keys, {keys.device}"
+        raise ValueError(f"token_mask must be {rule}, got {mask.device}")
+    return mask
 
 
 def check_heads(heads: object, dim: int) -> int:
@@ -217,23 +160,14 @@ def check_heads(heads: object, dim: int) -> int:
     return number
 
 
-def check_numbers(name: str, rows: int, columns: int) -> None:
-    """Refuse a size that gives a matrix of more than 2**40 numbers, 4 terabytes in float32."""
-    if rows * columns > 2**40:
-        raise ValueError(
-            f"{name} must give a matrix of at most 2**40 numbers, got {rows} times {columns}"
-        )
-
-
 def check_sizes(
     dim: object, heads: object, max_len: object, k: object
 ) -> tuple[int, int, int, int]:
     """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
-    width, longest = check_integer(dim, "dim", 1), check_integer(max_len, "max_len", 1)
-    sizes = width, check_heads(heads, width), longest, check_integer(k, "k", 1, longest, "max_len")
-    check_numbers("dim", width, width)
-    check_numbers("max_len", sizes[3], longest)
-    return sizes
+    width = check_integer(dim, "dim", 1)
+    longest = check_integer(max_len, "max_len", 1)
+    rank = check_integer(k, "k", 1, longest, "max_len")
+    return width, check_heads(heads, width), longest, rank
 
 
 def check_tokens(
@@ -246,17 +180,12 @@ def check_tokens(
 ) -> None:
     """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
     if check_bool(causal, causal_name):
-        why = (
-            "every compressed key mixes all tokens, the future too, "
-            "and no mask can take that out again"
-        )
-        raise ValueError(f"{causal_name} must be False, got True: {why}; use exact attention")
+        why = "every compressed key mixes all tokens, the future too; use exact attention"
+        raise ValueError(f"{causal_name} must be False, got True: {why}")
     batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
     if not 1 <= n <= layer.max_len:
-        way = "cut it, or make the layer with a larger max_len"
-        raise ValueError(
-            f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}; {way}"
-        )
+        rule = f"hold between 1 and max_len = {layer.max_len} tokens"
+        raise ValueError(f"{name} must {rule}, got {n}; make the layer with a larger max_len")
     if token_mask is not None:
         check_token_mask(token_mask, layer.e, (batch, n))
 
@@ -273,7 +202,6 @@ def check_attention_inputs(
     token_mask: object = None,
     *,
     causal: bool = False,
-    way: str = "",
 ) -> None:
     """Refuse queries, keys and values that do not match each other or the mask.
 
@@ -284,17 +212,13 @@ def check_attention_inputs(
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
-        raise ValueError(
-            f"k must hold at least one token of at least one number, got shape {shape_of(k)}"
-        )
+        raise ValueError(f"k must hold at least one number of one token, got shape {shape_of(k)}")
     check_floating("q", q)
     if token_mask is not None:
         check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if causal and q.shape[2] != k.shape[2]:
-        found = f"{shape_of(q)} and {shape_of(k)}"
-        raise ValueError(
-            f"q must hold as many tokens as k where attention is causal, got shapes {found}{way}"
-        )
+        rule = f"hold as many tokens as k, {k.shape[2]}, where attention is causal"
+        raise ValueError(f"q must {rule}, got {q.shape[2]}")
 
 
 def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
@@ -330,17 +254,12 @@ def check_state(
 ) -> list[torch.Tensor]:
     """Return the tensors of a state if each has its shape, and the device of a reference."""
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
-        found = f"{len(state)} parts" if isinstance(state, tuple | list) else type(state).__name__
-        raise TypeError(
-            f"state must be the {len(shapes)} tensors that return_state=True gives here, "
-            f"got {found}"
-        )
+        rule = f"the {len(shapes)} tensors that return_state=True gives here"
+        raise TypeError(f"state must be {rule}, got {reprlib.repr(state)}")
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
         if check_tensor(f"state[{i}]", part, axes).device != reference.device:
-            raise ValueError(
-                f"state must be on the device of the new tokens, {reference.device}, "
-                f"got {part.device}"
-            )
+            rule = f"on the device of the new tokens, {reference.device}"
+            raise ValueError(f"state must be {rule}, got {part.device}")
     return list(state)
 
 
@@ -366,47 +285,21 @@ def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tenso
     return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
 
 
-def read_padding(
-    name: str, padding: torch.Tensor | None, tokens_name: str, tokens: torch.Tensor
-) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """Turn PyTorch's mask of padding into a token mask, and name the sequences to become NaN.
+def softmax_mask(token_mask: torch.Tensor, n_queries: int | None = None) -> torch.Tensor:
+    """Turn a token mask (batch, n_keys) into one for attention, no row of it empty.
 
-    The mask (batch, n) is bool, or floating-point with 0 and -inf. Other numbers are refused where
-    they can be looked at, on a CPU; elsewhere their sequences are returned as a mask (batch, 1, 1).
+    It is (batch, 1, 1, n_keys), or causal, (batch, 1, n_queries, n_keys), for the last tokens. A
+    sequence without real tokens attends to all, a query that sees none to itself: these are hidden,
+    so their values are zeros, and so is their average, which would be NaN without a key.
     """
-    if padding is None:
-        return None, None
-    check_tensor(name, padding, tuple(tokens.shape[:2]))
-    if padding.device != tokens.device:
-        raise ValueError(
-            f"{name} must be on the device of {tokens_name}, {tokens.device}, got {padding.device}"
-        )
-    if padding.dtype == torch.bool:
-        return ~padding, None
-    if not padding.is_floating_point():
-        raise TypeError(
-            f"{name} must be of type bool, or floating-point with 0 and -inf, got {padding.dtype}"
-        )
-    real = padding == 0
-    unclear = ~(real | (padding == -math.inf))
-    if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
-        return real, unclear.any(dim=1)[
-            :, None, None
-        ]  # looking would make a GPU wait, or break a compiled program
-    if unclear.any():
-        raise ValueError(
-            f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}"
-        )
-    return real, None
-
-
-def softmax_mask(token_mask: torch.Tensor) -> torch.Tensor:
-    """Turn a token mask (batch, n_keys) into one for attention (batch, 1, 1, n_keys), no row empty.
-
-    A sequence without real tokens attends to all: its values are zeros by then, and their average
-    is zero, not NaN.
-    """
-    return (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
+    mask = (token_mask | ~token_mask.any(dim=1, keepdim=True))[:, None, None, :]
+    if n_queries is not None:
+        n_keys = mask.shape[3]
+        before = mask.new_ones(n_queries, n_keys).tril(n_keys - n_queries)
+        mask = mask & before
+        own = before.triu(n_keys - n_queries)
+        mask = mask | (~mask.any(dim=3, keepdim=True) & own)
+    return mask
 
 
 def is_autocast(device: torch.device) -> bool:

@@ -31,7 +31,7 @@ carried as its logarithm.
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from lowrank_tutor._on_demand import needed
 
@@ -48,12 +48,9 @@ from lowrank_tutor._tensors import (
     check_dtype,
     check_generator,
     check_heads,
-    check_same_device_and_dtype,
+    check_like,
     check_state,
-    check_tensor,
     each_head,
-    is_transformed,
-    shape_of,
     softmax_mask,
     without_autocast,
     zero_hidden,
@@ -120,29 +117,11 @@ def softmax_attention(
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
     """
-    way = ": leave causal out for the last token alone, which sees all keys"
-    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"), way=way)
+    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
     if token_mask is None:
         return attend(q, k, v, causal=causal)
-    return attend(
-        q, zero_hidden(k, token_mask), zero_hidden(v, token_mask), _seen(k, token_mask, causal)
-    )
-
-
-def _seen(k: torch.Tensor, token_mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
-    """Mark the keys a query sees, without empty rows, (batch or 1, 1, n_queries or 1, n_keys)."""
-    mask = (
-        k.new_ones(1, 1, 1, k.shape[2], dtype=torch.bool)
-        if token_mask is None
-        else softmax_mask(token_mask)
-    )
-    if causal:
-        before = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril()
-        mask = (
-            mask & before
-        )  # a row without any real token may see itself: it is hidden, so its value is zero
-        mask = mask | (~mask.any(dim=3, keepdim=True) & before & before.mT)
-    return mask
+    keys, values = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
+    return attend(q, keys, values, softmax_mask(token_mask, q.shape[2] if causal else None))
 
 
 def attention_weights(
@@ -163,10 +142,12 @@ def attention_weights(
     """
     check_attention_inputs(q, k, k, token_mask, causal=check_bool(causal, "causal"))
     wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
+    real = k.new_ones(1, k.shape[2], dtype=torch.bool) if token_mask is None else token_mask
+    seen = softmax_mask(real, q.shape[2] if causal else None)
     with without_autocast(q.device):
         keys = each_head(zero_hidden(k, token_mask), q.shape[1]).to(wide)
         logits = q.to(wide) @ keys.mT / math.sqrt(q.shape[3])  # (batch, heads, n_queries, n_keys)
-        weights = torch.softmax(logits.masked_fill(~_seen(k, token_mask, causal), -math.inf), dim=3)
+        weights = torch.softmax(logits.masked_fill(~seen, -math.inf), dim=3)
     if token_mask is None:
         return weights.to(q.dtype)
     return weights.masked_fill(~token_mask[:, None, None, :], 0).to(q.dtype)
@@ -182,23 +163,12 @@ def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None
     >>> softmax_cost(n=1024, dim=512, heads=8)
     Cost(parameters=1049088, flops=4294967296, scores=8388608)
     """
-    n, dim, heads = check_integer(n, "n", 1), check_integer(dim, "dim", 1), check_heads(heads, dim)
+    n, dim = check_integer(n, "n", 1), check_integer(dim, "dim", 1)
+    heads = check_heads(heads, dim)
     cost = Cost(4 * dim**2 + dim, 8 * n * dim**2 + 4 * n**2 * dim, heads * n**2)
     return cost.with_feedforward(n, dim, feedforward)
 
 
-@overload
-def linear_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ...,
-    causal: bool = ...,
-    state: State | None = ..., return_state: Literal[False] = ...,
-) -> torch.Tensor: ...  # fmt: skip
-@overload
-def linear_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, token_mask: torch.Tensor | None = ...,
-    causal: bool = ...,
-    state: State | None = ..., return_state: Literal[True],
-) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def linear_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -208,7 +178,7 @@ def linear_attention(
     causal: bool = False,
     state: State | None = None,
     return_state: bool = False,
-) -> torch.Tensor | tuple[torch.Tensor, State]:
+) -> torch.Tensor | Any:
     r"""Average values by $\varphi(q_i)^\top \varphi(k_j)$ with $\varphi(x) = \mathrm{elu}(x) + 1$.
 
     Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax
@@ -248,14 +218,11 @@ def linear_attention(
     check_attention_inputs(q, k, v, token_mask, causal=causal)
     dtype = _sum_type(q.dtype)
     if state is not None:
-        d, d_v = k.shape[3], v.shape[3]
-        state = check_state(state, q, (*k.shape[:2], d, d_v + 1), (*k.shape[:2], 1, 1))
+        groups = k.shape[:2]
+        state = check_state(state, q, (*groups, k.shape[3], v.shape[3] + 1), (*groups, 1, 1))
     with without_autocast(q.device):
-        queries, keys, values = (
-            q.to(dtype),
-            zero_hidden(k, token_mask).to(dtype),
-            zero_hidden(v, token_mask).to(dtype),
-        )
+        queries = q.to(dtype)
+        keys, values = (zero_hidden(part, token_mask).to(dtype) for part in (k, v))
         if causal:
             out, state = _causal_average(_elu_rows, queries, keys, values, token_mask, state)
             return (out.to(q.dtype), state) if return_state else out.to(q.dtype)
@@ -266,7 +233,8 @@ def linear_attention(
         averages, log_totals = _by_feature(
             _elu_plus_one(keys, scale), scale, values, token_mask, q.shape[1]
         )
-        return (torch.softmax(_log_elu(queries, log_totals), dim=3) @ averages).to(q.dtype)
+        weights = torch.softmax(_log_elu(queries) + log_totals, dim=3)
+        return (weights @ averages).to(q.dtype)
 
 
 def performer_attention(
@@ -322,19 +290,14 @@ def performer_attention(
             n_features, d, generator=generator, device=q.device, dtype=dtype
         )
     else:
-        check_tensor("features", features, ("n_features", d))
-        check_same_device_and_dtype("features", features, "the sums", q.to(dtype))
-        if features.shape[0] == 0:
-            raise ValueError(f"features must hold at least one row, got shape {shape_of(features)}")
+        check_like("features", features, ("n_features", d), "the sums", q.to(dtype))
+        if len(features) == 0:
+            raise ValueError("features must hold at least one row, got none")
         if generator is not None:
             raise ValueError("generator must be None where features are given, got a generator")
     with without_autocast(q.device):
-        queries, keys, values = (
-            q.to(dtype),
-            zero_hidden(k, token_mask).to(dtype),
-            zero_hidden(v, token_mask).to(dtype),
-        )
-        directions = features.to(dtype)
+        queries, directions = q.to(dtype), features.to(dtype)
+        keys, values = (zero_hidden(part, token_mask).to(dtype) for part in (k, v))
         if causal:
             rows_of = functools.partial(_exponential_rows, directions=directions)
             return _causal_average(rows_of, queries, keys, values, token_mask)[0].to(q.dtype)
@@ -348,9 +311,8 @@ def performer_attention(
         averages, log_totals = _by_feature(
             (logs - scale).exp(), scale, values, token_mask, q.shape[1]
         )
-        return (torch.softmax(_exponents(queries, directions) + log_totals, dim=3) @ averages).to(
-            q.dtype
-        )
+        weights = torch.softmax(_exponents(queries, directions) + log_totals, dim=3)
+        return (weights @ averages).to(q.dtype)
 
 
 def orthogonal_features(
@@ -380,9 +342,7 @@ def orthogonal_features(
     """
     m, d = check_size(n_features, "n_features"), check_size(d, "d")
     generator, dtype = check_generator(generator), check_dtype(dtype)
-    device = (
-        check_device(device) or torch.empty(0).device
-    )  # in torch 2.4 only this sees a device context
+    device = check_device(device) or torch.empty(0).device  # torch 2.4 sees no other context
     place: dict[str, Any] = {
         "device": device if generator is None else generator.device,
         "dtype": _sum_type(dtype),
@@ -426,14 +386,6 @@ def _by_feature(
     return each_head(k_rows.mT @ v / totals.mT, heads), each_head(logs, heads)
 
 
-def _in_steps() -> bool:
-    """Say whether the compiler, forward mode or vmap is at work.
-
-    They cannot look into an autograd function.
-    """
-    return torch.compiler.is_compiling() or is_transformed()
-
-
 def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows of elu(x) + 1, each over a factor, and the factors' logarithms (..., n, 1).
 
@@ -449,57 +401,15 @@ def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
     ``scale`` is 0 or the largest of the entries that share it.
     """
-    if _in_steps():
-        # The largest entry of a row lies at 0, where the derivative must be 1. At a bound, that of
-        # clamp is 1 up to PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
-        bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
-        return torch.relu(x) + (x - scale).clamp(**bounds).exp()
-    rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
-    return rows
+    # The largest entry of a row lies at 0, where the derivative must be 1. At a bound, that of
+    # clamp is 1 up to PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
+    bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
+    return torch.relu(x) + (x - scale).clamp(**bounds).exp()
 
 
-class _EluPlusOne(torch.autograd.Function):
-    """Compute (elu(x) + 1) / exp(scale) in place, with the derivative min(elu + 1, 1).
-
-    It takes half the time of autograd's steps.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-        rows = (x - scale).clamp_(min=_lowest(x.dtype), max=0).exp_().add_(x.clamp(min=0))
-        ctx.save_for_backward(rows)
-        return rows
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        # The derivative of clamp at 1 depends on PyTorch's version, as above; clamp is faster where
-        # none is recorded.
-        slopes = torch.where(rows > 1, 1, rows) if torch.is_grad_enabled() else rows.clamp(max=1)
-        return slopes.mul_(gradients[0]), None
-
-
-def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
-    """Return ln(elu(x) + 1) + more, with ``more`` (batch, heads, 1, d)."""
-    if _in_steps():
-        positive = torch.relu(x)
-        return positive.log1p() + (x - positive) + more
-    logs: torch.Tensor = _LogElu.apply(x, more)  # type: ignore[no-untyped-call]
-    return logs
-
-
-class _LogElu(torch.autograd.Function):
-    """In-place log(elu(x) + 1) + more, using min(x, log1p(max(x, 0)))."""
-
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(x)
-        return x.clamp(min=0).log1p_().clamp_(max=x).add_(more)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        (x,) = ctx.saved_tensors
-        return gradients[0] / x.clamp(min=0).add_(1), gradients[0].sum(dim=2, keepdim=True)
+def _log_elu(x: torch.Tensor) -> torch.Tensor:
+    """Return ln(elu(x) + 1)."""
+    return torch.where(x > 0, torch.relu(x).log1p(), x)
 
 
 def _exponents(x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
@@ -556,7 +466,8 @@ def _causal_average(
         for x in (q, k, v, real[:, None, :, None].expand(-1, groups, -1, -1))
     )
     for queries, keys, values, ones in zip(*parts, strict=True):
-        q_rows, k_rows, k_scale = rows_of(queries)[0], *rows_of(keys)
+        q_rows, _ = rows_of(queries)
+        k_rows, k_scale = rows_of(keys)
         scale = k_scale.masked_fill(ones == 0, lowest)  # hidden tokens change no shift
         chunk = torch.cat([values, ones], dim=3)  # (b, g, c, d_v + 1)
         largest_seen = torch.maximum(largest, scale.detach().cummax(dim=2).values)  # (b, g, c, 1)

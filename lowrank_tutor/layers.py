@@ -19,12 +19,11 @@ from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
     check_like,
-    check_numbers,
     check_own_methods,
     check_sizes,
+    check_tensor,
     check_tokens,
-    read_padding,
-    shape_of,
+    is_transformed,
     zero_hidden,
 )
 from lowrank_tutor.linformer import LinformerSelfAttention
@@ -73,43 +72,28 @@ def from_mha(
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
-        got = f"{type(mha).__name__}: {TRANSFORMERS}"
-        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {got}")
+        found = f"{type(mha).__name__}; {TRANSFORMERS}"
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {found}")
     check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
     if not mha.batch_first:
-        way = "hand tokens over as (batch, n, dim), and set mha.batch_first = True"
-        raise ValueError(f"mha must be batch first, got batch_first=False: {way}")
+        raise ValueError("mha must have batch_first=True, got False")
     if mha.in_proj_weight is None:
-        widths = f"keys of width {mha.kdim} and values of width {mha.vdim}"
-        raise ValueError(
-            f"mha must have keys and values as wide as its queries, {mha.embed_dim}, got {widths}"
-        )
+        rule = f"have keys and values as wide as its queries, {mha.embed_dim}"
+        raise ValueError(f"mha must {rule}, got {mha.kdim} and {mha.vdim}")
     if mha.bias_k is not None or mha.add_zero_attn:
         raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
     out = mha.out_proj
-    own: dict[str, Any] = {
-        "device": out.weight.device,
-        "dtype": out.weight.dtype,
-        "dropout": mha.dropout,
-    }
-    layer = kind(
-        mha.embed_dim,
-        mha.num_heads,
-        max_len,
-        k,
-        bias=mha.in_proj_bias is not None,
-        **own,
-        **options,
-    )
-    state = {"to_out.weight": out.weight.detach()}  # an adapter's own parameters have other names
+    own: dict[str, Any] = {"dropout": mha.dropout, "bias": mha.in_proj_bias is not None}
+    own |= {"device": out.weight.device, "dtype": out.weight.dtype}
+    layer = kind(mha.embed_dim, mha.num_heads, max_len, k, **own, **options)
+    # An adapter's own parameters have other names.
+    state = {"to_out.weight": out.weight, "to_out.bias": out.bias}
     for part, stacked in (("weight", mha.in_proj_weight), ("bias", mha.in_proj_bias)):
-        for name, rows in zip(
-            "qkv", [] if stacked is None else stacked.detach().chunk(3), strict=False
-        ):
-            state[f"to_{name}.{part}"] = rows
-    if out.bias is not None:
-        state["to_out.bias"] = out.bias.detach()
-    layer.load_state_dict(state, strict=False)
+        if stacked is not None:
+            names = (f"to_{name}.{part}" for name in "qkv")
+            state |= dict(zip(names, stacked.chunk(3), strict=True))
+    given = {name: rows.detach() for name, rows in state.items() if rows is not None}
+    layer.load_state_dict(given, strict=False)
     return layer.train(mha.training)
 
 
@@ -122,28 +106,22 @@ def resized(model: Model, max_len: int) -> Model:
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    longest, grown = check_integer(max_len, "max_len", 1), copy.deepcopy(model)
+    longest = check_integer(max_len, "max_len", 1)
+    grown = copy.deepcopy(model)
     layers = [part for part in grown.modules() if isinstance(part, LinformerSelfAttention)]
     if not layers:
-        raise TypeError(
-            f"model must hold a LinformerSelfAttention, got {type(model).__name__} without one"
-        )
+        raise TypeError("model must hold a LinformerSelfAttention, got one without")
     wider: dict[Tensor, Tensor] = {}
     for layer in layers:
         if longest < layer.max_len:
-            raise ValueError(
-                f"max_len must be at least that of the layer, {layer.max_len}, got {longest}"
-            )
-        check_numbers("max_len", layer.k, longest)
+            raise ValueError(f"max_len must be at least {layer.max_len}, got {longest}")
         for name in ("e", "f"):
             matrix = getattr(layer, name)
             if matrix is not None and matrix not in wider:
                 more = functional.pad(matrix.detach(), (0, longest - layer.max_len))
-                wider[matrix] = (
-                    nn.Parameter(more, matrix.requires_grad)
-                    if isinstance(matrix, nn.Parameter)
-                    else more
-                )
+                if isinstance(matrix, nn.Parameter):
+                    more = nn.Parameter(more, matrix.requires_grad)
+                wider[matrix] = more
             if matrix is not None:
                 setattr(layer, name, wider[matrix])
         layer.max_len = longest
@@ -171,12 +149,7 @@ class LinformerCrossAttention(LinformerSelfAttention):
         ``token_mask`` (batch, n) marks the real tokens of ``memory``.
         """
         check_tokens(self, memory, token_mask, causal, "memory")
-        check_like("x", x, ("batch", "n_queries", self.dim), "the layer", self.e)
-        if len(x) != len(memory):
-            raise ValueError(
-                "x must have the batch size of memory, "
-                f"got shapes {shape_of(x)} and {shape_of(memory)}"
-            )
+        check_like("x", x, (len(memory), "n_queries", self.dim), "the layer", self.e)
         return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
 
@@ -228,24 +201,14 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         # sizes in its own words.
         dim, heads, max_len, k = check_sizes(dim, heads, max_len, k)
         feedforward = check_integer(feedforward, "feedforward", 1)
-        check_numbers("feedforward", feedforward, dim)
         dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
         if isinstance(activation, str):
             check_choice(activation, "activation", ("relu", "gelu"))
         elif not callable(activation) or isinstance(activation, type):
             raise TypeError(f'activation must be "relu", "gelu" or a function, got {activation!r}')
         place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
-        order = check_bool(norm_first, "norm_first")
-        super().__init__(
-            dim,
-            heads,
-            feedforward,
-            dropout,
-            activation,
-            batch_first=True,
-            norm_first=order,
-            **place,
-        )
+        half = {"norm_first": check_bool(norm_first, "norm_first"), "batch_first": True}
+        super().__init__(dim, heads, feedforward, dropout, activation, **half, **place)
         options |= {"dropout": dropout, **place}
         self.self_attn = LinformerSelfAttention(dim, heads, max_len, k, **options)  # type: ignore[assignment]
 
@@ -271,17 +234,16 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         """
         attention: Any = self.self_attn
         if src_mask is not None:
-            why = "there are no n by n weights; use exact attention"
-            raise ValueError(f"src_mask must be None, got {type(src_mask).__name__}: {why}")
+            rule = "None, for there are no n by n weights"
+            raise ValueError(f"src_mask must be {rule}, got {type(src_mask).__name__}")
         check_tokens(attention, src, None, is_causal, "src", "is_causal")
-        real, unclear = read_padding("src_key_padding_mask", src_key_padding_mask, "src", src)
-        src = zero_hidden(
-            src, real
-        )  # a NaN in padding would reach the gradients of norms and feed-forward network
-
-        mixed: Tensor = self.dropout1(
-            attention(self.norm1(src) if self.norm_first else src, token_mask=real)
-        )
+        real = unclear = None
+        if src_key_padding_mask is not None:
+            real, unclear = _read_padding(src_key_padding_mask, src)
+        # A NaN in padding would reach the gradients of norms and feed-forward network.
+        src = zero_hidden(src, real)
+        tokens = self.norm1(src) if self.norm_first else src
+        mixed: Tensor = self.dropout1(attention(tokens, token_mask=real))
         if self.norm_first:
             src = src + mixed
             out: Tensor = src + self._ff_block(self.norm2(src))
@@ -317,22 +279,40 @@ def from_layer(
     """
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
-        got = f"{type(layer).__name__}: convert layer by layer; {TRANSFORMERS}"
-        raise TypeError(
-            f"layer must be a torch.nn.TransformerEncoderLayer with exact attention, got {got}"
-        )
-    check_own_methods(
-        "layer", layer, nn.TransformerEncoderLayer, "forward", "_sa_block", "_ff_block"
-    )
+        rule = "a torch.nn.TransformerEncoderLayer with exact attention"
+        raise TypeError(f"layer must be {rule}, got {type(layer).__name__}; {TRANSFORMERS}")
+    methods = ("forward", "_sa_block", "_ff_block")
+    check_own_methods("layer", layer, nn.TransformerEncoderLayer, *methods)
     if not layer.self_attn.batch_first:
-        way = "hand tokens over as (batch, n, dim), and set layer.self_attn.batch_first = True"
-        raise ValueError(f"layer must be batch first, got batch_first=False: {way}")
+        raise ValueError("layer must have batch_first=True, got False")
     attention = from_mha(layer.self_attn, max_len, k, **options)
     sizes = (attention.dim, attention.heads, 1, 1, 1)
+    settings: dict[str, Any] = {"norm_first": layer.norm_first, "activation": layer.activation}
     with torch.device("meta"):  # every part is replaced
-        converted = LinformerEncoderLayer(
-            *sizes, norm_first=layer.norm_first, activation=layer.activation
-        )
+        converted = LinformerEncoderLayer(*sizes, **settings)
     for name, part in layer.named_children():
         setattr(converted, name, attention if name == "self_attn" else copy.deepcopy(part))
     return converted.train(layer.training)
+
+
+def _read_padding(padding: Tensor, src: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Turn PyTorch's mask of padding into a token mask, and name the sequences to become NaN.
+
+    The mask (batch, n) is bool, or floating-point with 0 and -inf. Other numbers are refused where
+    they can be looked at, on a CPU; elsewhere their sequences are returned as a mask (batch, 1, 1).
+    """
+    name = "src_key_padding_mask"
+    check_tensor(name, padding, tuple(src.shape[:2]))
+    if padding.device != src.device:
+        raise ValueError(f"{name} must be on the device of src, {src.device}, got {padding.device}")
+    if padding.dtype == torch.bool:
+        return ~padding, None
+    real = padding == 0
+    unclear = ~(real | (padding == -math.inf))
+    # Looking would make a GPU wait, or break a compiled program.
+    if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
+        return real, unclear.any(dim=1)[:, None, None]
+    if unclear.any():
+        found = padding[unclear][0].item()
+        raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {found}")
+    return real, None

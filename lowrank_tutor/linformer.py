@@ -39,11 +39,9 @@ from lowrank_tutor._tensors import (
     check_generator,
     check_heads,
     check_like,
-    check_numbers,
     check_sizes,
     check_tokens,
     is_exporting,
-    shape_of,
     zero_hidden,
 )
 from lowrank_tutor.attention import Cost
@@ -97,15 +95,11 @@ def linformer_attention(
     matrices = [check_like("e", e, ("k", n_keys), "q", q)]
     if f is not None and f is not e:
         matrices.append(check_like("f", f, (e.shape[0], n_keys), "q", q))
-    if not 1 <= e.shape[0] <= n_keys:
-        raise ValueError(
-            f"e must have between 1 and n_keys = {n_keys} rows, got shape {shape_of(e)}"
-        )
+    if not 1 <= len(e) <= n_keys:
+        raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got {len(e)}")
     rule = None if rule is None else check_choice(rule, "rule", RULES)
-    keys, values = (
-        matrices[0] @ zero_hidden(k, token_mask),
-        matrices[-1] @ zero_hidden(v, token_mask),
-    )
+    keys = matrices[0] @ zero_hidden(k, token_mask)
+    values = matrices[-1] @ zero_hidden(v, token_mask)
     if token_mask is None:
         return _attend(q, keys, values)
     scales, log_shares = padding_rule([row_sums(matrix, token_mask, rule) for matrix in matrices])
@@ -117,9 +111,8 @@ def _attend(
     q: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
     r"""Attend to k keys: $\mathrm{softmax}(Q K^\top / \sqrt{d} + \ln \omega)\, V$."""
-    return attend(
-        q, keys, values, None if log_shares is None else log_shares.to(q.dtype), dropout=dropout
-    )
+    logits = None if log_shares is None else log_shares.to(q.dtype)
+    return attend(q, keys, values, logits, dropout=dropout)
 
 
 def pooling_projection(k: int, max_len: int) -> Tensor:
@@ -133,7 +126,6 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     """
     max_len = check_integer(max_len, "max_len", 1)
     k = check_integer(k, "k", 1, max_len, "max_len")
-    check_numbers("max_len", k, max_len)
     if max_len % k:
         raise ValueError(f"k must divide max_len = {max_len}, got {k}")
     window = max_len // k
@@ -170,10 +162,8 @@ def linformer_cost(
     6442450944
     """
     max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
-    n, k = (
-        check_integer(n, "n", 1, max_len, "max_len"),
-        check_integer(k, "k", 1, max_len, "max_len"),
-    )
+    n = check_integer(n, "n", 1, max_len, "max_len")
+    k = check_integer(k, "k", 1, max_len, "max_len")
     dim = check_integer(dim, "dim", 1)
     heads = check_heads(heads, dim)
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
@@ -297,9 +287,7 @@ class LinformerSelfAttention(nn.Module):
     def extra_repr(self) -> str:
         """Return the sizes and options for the layer's printed form."""
         sizes = f"dim={self.dim}, heads={self.heads}, max_len={self.max_len}, k={self.k}"
-        bias = ", bias=True" if bias_of(self.to_k) is not None else ""
-        rule = ", rule='sum'" if self.rule == "sum" else ""
-        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}{bias}{rule}"
+        return f"{sizes}, sharing={self.sharing!r}, dropout={self.dropout}, rule={self.rule!r}"
 
     @property
     def out_proj(self) -> nn.Module:
@@ -335,31 +323,13 @@ class LinformerSelfAttention(nn.Module):
         """Set the rule from a state dict, and refuse another number of heads."""
         heads, rule = map(int, state)
         if heads != self.heads:
-            raise ValueError(
-                f"heads must be {heads}, as in the layer that was saved, got {self.heads}"
-            )
+            raise ValueError(f"heads must be {heads}, as in the saved layer, got {self.heads}")
         self.rule = (None, *RULES)[rule]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Load as any module does, also without heads and rule.
-
-        If E has another length, the error says what to do.
-        """
+        """Load as any module does, also without heads and rule."""
         state_dict.setdefault(f"{prefix}_extra_state", self.get_extra_state())
         super()._load_from_state_dict(state_dict, prefix, *rest)
-        matrix = state_dict.get(f"{prefix}e")
-        if (
-            isinstance(matrix, Tensor)
-            and matrix.ndim == 2
-            and (found := matrix.shape[1]) != self.max_len
-        ):
-            way = (
-                f"make the layer with max_len={found}, load, "
-                "and lengthen it by lowrank_tutor.layers.resized"
-            )
-            rest[-1].append(
-                f"{prefix}e must have max_len = {self.max_len} columns, got {found}: {way}"
-            )
 
     def _compress(
         self, x: Tensor, token_mask: Tensor | None
@@ -384,9 +354,7 @@ class LinformerSelfAttention(nn.Module):
             mixed = [rescaled(rows, scales[i % len(matrices)]) for i, rows in enumerate(mixed)]
         heads = []
         for linear, i in ((self.to_k, 0), (self.to_v, len(matrices) - 1)):
-            rows = linear(
-                mixed[i]
-            )  # called as it is, so that hooks, adapters and quantized weights act
+            rows = linear(mixed[i])  # as it is, so that hooks, adapters, quantized weights act
             bias = bias_of(linear)
             if bias is not None:  # (EX)W + b becomes (EX)W + (E1)b
                 rows = rows + ((mixed[i + len(matrices)] - 1) * bias).to(rows.dtype)
@@ -396,12 +364,10 @@ class LinformerSelfAttention(nn.Module):
     def _attend(self, x: Tensor, keys: Tensor, values: Tensor, log_shares: Tensor | None) -> Tensor:
         """Attend from tokens (batch, n, D) to the mixtures, and mix the heads' results."""
         dropout = self.dropout if self.training else 0.0
-        heads = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout).transpose(
-            1, 2
-        )
-        if (
-            is_exporting()
-        ):  # the ONNX exporter writes attention out, and cannot view the transposed result as rows
+        mixed = _attend(self._split(self.to_q(x)), keys, values, log_shares, dropout)
+        heads = mixed.transpose(1, 2)
+        # The ONNX exporter writes attention out, and cannot view the transposed result as rows.
+        if is_exporting():
             heads = heads.clone(memory_format=torch.contiguous_format)
         out: Tensor = self.to_out(heads.flatten(2))
         return out
@@ -412,13 +378,9 @@ class LinformerSelfAttention(nn.Module):
     def _draw(self, generator: torch.Generator | None, *matrices: Tensor | None) -> None:
         """Draw weights within PyTorch's bounds, E of variance 1 / max_len, and zero biases."""
         generator = check_generator(generator)
+        bound = 1 / math.sqrt(self.dim)
         for linear in (self.to_q, self.to_k, self.to_v, self.to_out):
-            nn.init.uniform_(
-                linear.weight,
-                -1 / math.sqrt(self.dim),
-                1 / math.sqrt(self.dim),
-                generator=generator,
-            )
+            nn.init.uniform_(linear.weight, -bound, bound, generator=generator)
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
         for matrix in matrices:
@@ -429,24 +391,16 @@ class LinformerSelfAttention(nn.Module):
         """Return the rule that a learned E calls for at its start; None for a fixed E."""
         if not isinstance(self.e, nn.Parameter):
             return None
-        if start is not None and start.is_meta:
-            raise ValueError(
-                'rule must be "sum" or "norm" where a learned projection is on the meta device, '
-                "got None"
-            )
         return "sum" if start is not None and bool((start >= 0).all()) else "norm"
 
     def _use_projection(self, projection: Tensor) -> None:
         if self.sharing != "key-value":
-            raise ValueError(
-                f'sharing must be "key-value" where a projection is given, got "{self.sharing}"'
-            )
+            rule = '"key-value" where a projection is given'
+            raise ValueError(f"sharing must be {rule}, got {self.sharing!r}")
         check_like("projection", projection, (self.k, self.max_len), "the layer", self.to_q.weight)
         if projection.requires_grad and not isinstance(projection, nn.Parameter):
-            got = "one that was computed and has a gradient: the layer would not learn it"
-            raise ValueError(
-                f"projection must be a Parameter or a tensor without gradient, got {got}"
-            )
+            rule = "a Parameter, or a tensor without gradient"
+            raise ValueError(f"projection must be {rule}, got one that was computed")
         if isinstance(projection, nn.Parameter):
             self.e = projection
         else:

@@ -18,9 +18,7 @@ processors, their clock, and the width and clock of the memory (``tests/test_roo
 the two differ, ``source`` says so.
 """
 
-import itertools
 import math
-import numbers
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -51,7 +49,6 @@ HALF = 2  # bytes of a number in half precision
 # float32, and a mask. They were counted on a CPU, which takes the same steps; the other 3 leave
 # room.
 WRITTEN_OUT = 12
-MOST_LENGTHS = 1000  # a plan has no more
 RESERVE = 0.8  # share of the free memory that a plan may use: kernels need some of their own
 
 
@@ -70,12 +67,10 @@ def gpu_named(name: str, memory: float) -> str | None:
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
     other = {"NVL", "D", "Laptop", "Max"} & set(words)
-    card = (
-        None
-        if other
-        else next((known for known in GPUS if f" {known} " in f" {' '.join(words)} "), None)
-    )
-    return card if card is not None and memory <= 1.1 * GPUS[card].memory else None
+    cards = [known for known in GPUS if f" {known} " in f" {' '.join(words)} "]
+    if other or not cards or memory > 1.1 * GPUS[cards[0]].memory:
+        return None
+    return cards[0]
 
 
 class Floor(NamedTuple):
@@ -107,10 +102,9 @@ def gpu_floor(
     >>> print(f"{1000 * exact.seconds:.1f} ms, {exact.wall}")
     8.5 ms, compute
     """
-    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
+    n, batch = check_size(n, "n", bits=53), check_size(batch, "batch")
+    width = check_size(d, "d") * check_size(heads, "heads")
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
-    batch = check_size(batch, "batch")
-    width = heads * d
     if k is None:
         flops, moved = 4 * batch * n**2 * width, 4 * batch * n * width
     else:
@@ -138,9 +132,8 @@ def gpu_crossover(k: int, d: int, heads: int, gpu: str | Gpu, *, batch: int = 1)
 
     while not pays(high):
         low, high = high, 2 * high
-    while (
-        high - low > 1
-    ):  # exact attention grows like n or n squared, Linformer like n: once it pays it always does
+    # Exact attention grows like n or n squared, Linformer like n: once it pays it always does.
+    while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if pays(middle) else (middle, high)
     return high
@@ -167,14 +160,10 @@ def fused_backends(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[s
     check_attention_inputs(q, k, v)
     if q.device.type != "cuda":
         return ()
-    asked = SDPAParams(
-        q, each_head(k, q.shape[1]), each_head(v, q.shape[1]), None, 0.0, False, False
-    )
-    answers = {
-        "flash": can_use_flash_attention(asked),
-        "efficient": can_use_efficient_attention(asked),
-    }
-    return tuple(name for name, yes in answers.items() if yes)
+    k, v = (each_head(part, q.shape[1]) for part in (k, v))
+    asked = SDPAParams(q, k, v, None, 0.0, False, False)
+    ways = {"flash": can_use_flash_attention, "efficient": can_use_efficient_attention}
+    return tuple(name for name, can_use in ways.items() if can_use(asked))
 
 
 def attention_bytes(
@@ -185,41 +174,25 @@ def attention_bytes(
     k: int | None = None,
     fused: bool = True,
     batch: int = 1,
-    feedforward: int | None = None,
 ) -> int:
     """Return the bytes that attention takes, Q, K, V and the result among them.
 
     Unfused, each weight takes 12 more. ``d`` is the width of one head (``dim // heads``), and a
     number takes two bytes.
 
-    With ``feedforward``, the width of the second half, return the peak of a whole encoder layer
-    without gradients, its parameters left out. The first half holds, beside attention, the tokens,
-    their normalized copy and the result in another order; the second half holds the tokens, their
-    sum with attention, and n rows of that width before and after the activation. The larger half
-    counts.
-
     >>> attention_bytes(16384, 64, 8) / 1e9, attention_bytes(16384, 64, 8, fused=False) / 1e9
     (0.067633152, 25.837436928)
-    >>> [attention_bytes(16384, 64, 8, k=k, feedforward=2048) / 1e9 for k in (None, 256)]
-    [0.16777216, 0.16777216]
     """
-    n, d, heads = check_size(n, "n", bits=53), check_size(d, "d"), check_size(heads, "heads")
-    batch, length = check_size(batch, "batch"), n if k is None else check_integer(k, "k", 1, n, "n")
-    rows = (
-        4 * batch * heads * n * (HALF * d + 1)
-    )  # plus one float32 a query, the logarithm of its sum
-    mixed = 0 if k is None else HALF * (n * length + 2 * batch * heads * length * d)
-    attention = (
-        rows
-        + mixed
-        + (0 if check_bool(fused, "fused") else WRITTEN_OUT * batch * heads * n * length)
-    )
-    if feedforward is None:
-        return attention
-    width, row = heads * d, HALF * batch * n
-    return max(
-        attention + 3 * row * width, 2 * row * (width + check_size(feedforward, "feedforward"))
-    )
+    n, batch = check_size(n, "n", bits=53), check_size(batch, "batch")
+    d, heads = check_size(d, "d"), check_size(heads, "heads")
+    length = n if k is None else check_integer(k, "k", 1, n, "n")
+    # Plus one float32 a query, the logarithm of its sum.
+    attention = 4 * batch * heads * n * (HALF * d + 1)
+    if k is not None:
+        attention += HALF * (n * length + 2 * batch * heads * length * d)
+    if not check_bool(fused, "fused"):
+        attention += WRITTEN_OUT * batch * heads * n * length
+    return attention
 
 
 class Trial(NamedTuple):
@@ -242,7 +215,7 @@ def trials(
 ) -> list[Trial]:
     """Choose what to run at each length, within four fifths of the ``free`` bytes.
 
-    There are at most 1000 ``lengths``. ``torch.cuda.mem_get_info()[0]`` tells how many are free,
+    ``torch.cuda.mem_get_info()[0]`` tells how many are free,
     `fused_backends` whether attention is fused.
 
     >>> for trial in trials((4096, 16384), 64, 8, 256, free=15e9, fused=False):
@@ -251,16 +224,15 @@ def trials(
     16384 False n = 16384: exact attention left out, it needs 25.8 GB of 12.0 GB
     """
     k = check_size(k, "k")
-    endless = isinstance(free, numbers.Real) and free == math.inf
-    room = RESERVE * (
-        math.inf if endless else check_real(free, "free", "a number of bytes, 0 or more", 0)
-    )
+    if free != math.inf:
+        free = check_real(free, "free", "a number of bytes, 0 or more", 0)
+    room = RESERVE * free
 
     def trial(n: int) -> Trial:
         n = check_size(n, "lengths", bits=53)
-        ranks = {"exact attention": None, "Linformer": k}
         needs = {
-            name: attention_bytes(n, d, heads, k=rank, fused=fused) for name, rank in ranks.items()
+            name: attention_bytes(n, d, heads, k=rank, fused=fused)
+            for name, rank in (("exact attention", None), ("Linformer", k))
         }
         out = [
             f"{name} left out, it needs {size / 1e9:.1f} GB"
@@ -271,12 +243,6 @@ def trials(
         exact, linformer = (size <= room for size in needs.values())
         return Trial(n, exact, linformer, note)
 
-    try:
-        wanted = list(itertools.islice(lengths, MOST_LENGTHS + 1))
-    except (TypeError, RuntimeError):
-        raise TypeError(
-            f"lengths must be integers, one after the other, got {type(lengths).__name__}"
-        ) from None
-    if len(wanted) > MOST_LENGTHS:
-        raise ValueError(f"lengths must be at most {MOST_LENGTHS}, got more")
-    return [trial(n) for n in wanted]
+    if not isinstance(lengths, Iterable):
+        raise TypeError(f"lengths must be integers, got {type(lengths).__name__}")
+    return [trial(n) for n in lengths]

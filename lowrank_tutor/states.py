@@ -15,7 +15,7 @@ float32; in `window_attention`, $\ln$ of the votes is rounded to the type of ``q
 """
 
 import math
-from typing import Literal, overload
+from typing import Any
 
 from lowrank_tutor._on_demand import needed
 
@@ -29,11 +29,9 @@ from lowrank_tutor._tensors import (
     check_attention_inputs,
     check_floating,
     check_like,
-    check_not_meta,
     check_plain,
     check_state,
     check_tensor,
-    is_transformed,
     shape_of,
     without_autocast,
     zero_hidden,
@@ -51,11 +49,6 @@ __all__ = [
 ]
 
 BLOCK = 128  # queries whose weights `window_attention` writes out at a time
-DECAY, SHARE, LOG = "above 0 and at most 1", "between 0 and 2", "at most 0"
-GROWTH = (
-    "at most 2, or the state would grow (torch.nn.functional.normalize(k, "
-    "dim=3) gives keys of length 1)"
-)
 
 
 def linear_state(
@@ -72,10 +65,10 @@ def linear_state(
     Parameters
     ----------
     decay : float or Tensor of n numbers, optional
-        $a_t$, above 0 and at most 1: what is left of the state. By default all of it.
+        $a_t$, from 0 to 1: what is left of the state. By default all of it.
     delta : float or Tensor of n numbers, optional
-        $\beta_t$, between 0 and 2: the share that the delta rule replaces. By default $k_t
-        v_t^\top$ is only added.
+        $\beta_t$, from 0 to 2: the share that the delta rule replaces. By default $k_t v_t^\top$ is
+        only added.
 
     Examples
     --------
@@ -85,16 +78,15 @@ def linear_state(
     [5.0, 3.0]
     """
     k, v = _pairs(k, v)
-    n, dtype = k.shape[0], k.dtype
-    kept = _rates(1.0 if decay is None else decay, "decay", k, DECAY)
-    share = None if delta is None else _rates(delta, "delta", k, SHARE)
+    dtype = k.dtype
+    kept = _rates(1.0 if decay is None else decay, "decay", k)
+    share = None if delta is None else _rates(delta, "delta", k)
     k, v = (part.to(torch.promote_types(dtype, torch.float32)) for part in (k, v))
     state = k.new_zeros(k.shape[1], v.shape[1])
-    for i in range(n):
+    for i in range(len(k)):
         state = kept[i] * state
-        new = (
-            v[i] if share is None else share[i] * (v[i] - k[i] @ state)
-        )  # what the state holds is taken out
+        # The delta rule takes out what the state holds.
+        new = v[i] if share is None else share[i] * (v[i] - k[i] @ state)
         state = state + torch.outer(k[i], new)
     return state.to(dtype)
 
@@ -112,33 +104,15 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
     """
     k, v = _pairs(k, v)
     check_like("state", state, (k.shape[1], v.shape[1]), "k", k)
-    check_not_meta("k", k)
-    k, v, state = (
-        part.detach().to(torch.promote_types(k.dtype, torch.float32)) for part in (k, v, state)
-    )
-    unit = (
-        v.abs().amax() if v.numel() else v.new_zeros(())
-    )  # so that no square overflows or vanishes
-    if unit == 0:
+    wide = torch.promote_types(k.dtype, torch.float32)
+    k, v, state = (part.detach().to(wide) for part in (k, v, state))
+    if not v.any():
         raise ValueError("v must be non-zero, got zeros: no error is relative to them")
+    unit = v.abs().amax()  # so that no square overflows or vanishes
     v, state = v / unit, state / unit
     return float(torch.linalg.vector_norm(k @ state - v) / torch.linalg.vector_norm(v))
 
 
-@overload
-def delta_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *,
-    log_decay: torch.Tensor | None = ...,
-    chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
-    return_state: Literal[False] = ...,
-) -> torch.Tensor: ...  # fmt: skip
-@overload
-def delta_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, *,
-    log_decay: torch.Tensor | None = ...,
-    chunk: int = ..., state: torch.Tensor | None = ..., token_mask: torch.Tensor | None = ...,
-    return_state: Literal[True],
-) -> tuple[torch.Tensor, torch.Tensor]: ...  # fmt: skip
 def delta_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -150,26 +124,24 @@ def delta_attention(
     state: torch.Tensor | None = None,
     token_mask: torch.Tensor | None = None,
     return_state: bool = False,
-) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+) -> torch.Tensor | Any:
     r"""Read a state that the delta rule writes, a chunk of tokens at a time.
 
     With decays this is Gated DeltaNet and KDA. Token t reads $S_t^\top q_t$, (batch, heads, n,
     d_v). Queries are not scaled and keys not normalized: with keys of length 1 the rule erases.
-    Where $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN, so that
-    is refused on a CPU. Within a chunk one triangular system gives what each token adds, and the
-    rest is products of matrices (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and
-    Hatamizadeh 2024, arXiv:2412.06464; a decay for each number of a key: Kimi Team 2025,
-    arXiv:2510.26692). Chunks of any size give the same but for rounding.
+    Where $\beta_t \|k_t\|^2$ is above 2, the state grows, in the end to infinity and NaN. Within a
+    chunk one triangular system gives what each token adds, and the rest is products of matrices
+    (Yang et al. 2024, arXiv:2406.06484; decays: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464;
+    a decay for each number of a key: Kimi Team 2025, arXiv:2510.26692). Chunks of any size give the
+    same but for rounding.
 
     Parameters
     ----------
     beta : Tensor, shape (batch, groups, n)
-        Shares, between 0 and 2. Others are refused on a CPU; on other devices a look would make the
-        device wait. Beside half precision they may be in float32, and so may the decays.
+        Shares, from 0 to 2. Beside half precision they may be in float32, and so may the decays.
     log_decay : Tensor, shape (batch, groups, n) or (batch, groups, n, d), optional
-        $\ln a_t$, at most 0, checked likewise: one for the whole state or one for each of its d
-        rows. After $-\infty$ nothing is left of what came before, if that was finite. By default
-        nothing decays.
+        $\ln a_t$, at most 0: one for the whole state or one for each of its d rows. After $-\infty$
+        nothing is left of what came before, if that was finite. By default nothing decays.
     chunk : int
         Tokens in a chunk, at least 1. With 1 it is the recurrence itself. A decay for each number
         takes memory for chunk times d numbers a token.
@@ -192,39 +164,29 @@ def delta_attention(
     """
     check_attention_inputs(q, k, v, token_mask, causal=True)
     return_state = check_bool(return_state, "return_state")
-    beta = _rate("beta", beta, SHARE, k, token_mask, tuple(k.shape[:3]))
+    beta = _rate("beta", beta, k, token_mask, tuple(k.shape[:3]))
     if log_decay is None:
         log_decay = torch.zeros_like(beta)
     else:
         each = check_plain("log_decay", log_decay).ndim == 4
-        log_decay = _rate(
-            "log_decay", log_decay, LOG, k, token_mask, tuple(k.shape[: 4 if each else 3])
-        )
+        axes = tuple(k.shape[: 4 if each else 3])
+        log_decay = _rate("log_decay", log_decay, k, token_mask, axes)
     if state is None:
         state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
-    check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3]))
-    if state.device != q.device or not state.dtype.is_floating_point:
-        found = f"{state.dtype} on {state.device}"
-        raise ValueError(f"state must be real numbers on the device of q, {q.device}, got {found}")
+    check_floating("state", check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3])))
     chunk = check_size(chunk, "chunk")
-    k, v, dtype = zero_hidden(k, token_mask), zero_hidden(v, token_mask), q.dtype
-    wide = torch.promote_types(dtype, torch.float32)
+    wide = torch.promote_types(q.dtype, torch.float32)
+    outputs = []
     with without_autocast(q.device):
-        q, k, v, beta, log_decay, state = (
-            part.to(wide) for part in (q, k, v, beta, log_decay, state)
-        )
-        _in_range(
-            "beta times the squared length of its key", beta[..., 0] * k.square().sum(dim=3), GROWTH
-        )
-        outputs = []
+        state = state.to(wide)
+        real = (zero_hidden(part, token_mask) for part in (k, v))
         # Split once: the gradient of a slice is as long as the whole, and every chunk would have
         # its own.
-        for tokens in zip(
-            *(torch.split(part, chunk, dim=2) for part in (q, k, v, beta, log_decay)), strict=True
-        ):
+        parts = (torch.split(part.to(wide), chunk, dim=2) for part in (q, *real, beta, log_decay))
+        for tokens in zip(*parts, strict=True):
             out, state = _chunk(state, *tokens)
             outputs.append(out)
-    out = torch.cat(outputs, dim=2).to(dtype)
+    out = torch.cat(outputs, dim=2).to(q.dtype)
     return (out, state) if return_state else out
 
 
@@ -242,19 +204,16 @@ def _chunk(
     """
     # For each pair of tokens the logarithms between them are added up: a difference of two sums
     # from the start would lose its digits after a strong decay, and be NaN after one of -inf.
-    later = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril(-1)[
-        :, :, None
-    ]
-    between = torch.where(later, log_decay[:, :, :, None], 0).cumsum(dim=2)
+    later = torch.ones(k.shape[2], k.shape[2], dtype=torch.bool, device=k.device).tril(-1)
+    between = torch.where(later[:, :, None], log_decay[:, :, :, None], 0).cumsum(dim=2)
     ratios = between.exp()  # what is left at token i of what token j wrote, (b, g, c, c, 1 or d)
     left = log_decay.cumsum(dim=2).exp()  # and of the state before the chunk, (b, g, c, 1 or d)
     system = beta * _products(k, k, ratios).tril(-1)
     new = beta * (v - (left * k) @ state)
     written = torch.linalg.solve_triangular(system, new, upper=False, unitriangular=True)
     kept = left[:, :, -1, :, None] * state + (ratios[:, :, -1] * k).mT @ written
-    q = q.reshape(
-        *k.shape[:2], q.shape[1] // max(k.shape[1], 1), *k.shape[2:]
-    )  # (b, g, heads of a group, c, d)
+    heads = q.shape[1] // max(k.shape[1], 1)  # of a group
+    q = q.reshape(*k.shape[:2], heads, *k.shape[2:])  # (b, g, heads, c, d)
     left, state, ratios, k, written = (
         part[:, :, None] for part in (left, state, ratios, k, written)
     )
@@ -330,11 +289,9 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     """
     check_tensor("m", m, ("n", "n"))
     n = m.shape[0]
-    if n < 2 or m.shape[1] != n:
-        raise ValueError(f"m must be square, of at least two rows, got shape {shape_of(m)}")
-    if m.is_complex():
-        raise TypeError(f"m must hold real numbers, got {m.dtype}")
-    check_not_meta("m", m)
+    if n < 2 or m.shape[1] != n or m.is_complex():
+        rule = "be real and square, of at least two rows"
+        raise ValueError(f"m must {rule}, got {m.dtype} of shape {shape_of(m)}")
     table = as_matrix(m.detach().cpu().double().numpy(), "m")
     # NumPy has no bfloat16, so the tolerance for the type of m is computed here.
     eps = torch.finfo(m.dtype if m.is_floating_point() else torch.float64).eps
@@ -342,18 +299,6 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
     return [numerical_rank(table[i:, :i], rtol=usual[i] if rtol is None else rtol) for i in usual]
 
 
-@overload
-def window_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
-    token_mask: torch.Tensor | None = ..., state: State | None = ...,
-    return_state: Literal[False] = ...,
-) -> torch.Tensor: ...  # fmt: skip
-@overload
-def window_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, window: int, m: int, votes: bool = ...,
-    token_mask: torch.Tensor | None = ..., state: State | None = ...,
-    return_state: Literal[True],
-) -> tuple[torch.Tensor, State]: ...  # fmt: skip
 def window_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -365,7 +310,7 @@ def window_attention(
     token_mask: torch.Tensor | None = None,
     state: State | None = None,
     return_state: bool = False,
-) -> torch.Tensor | tuple[torch.Tensor, State]:
+) -> torch.Tensor | Any:
     r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time.
 
     Later ones are never seen. Tokens are cut into groups of ``m``. A query sees the last ``window``
@@ -410,10 +355,10 @@ def window_attention(
     check_attention_inputs(q, k, v, token_mask)
     batch, _, n, _ = k.shape
     if not 1 <= q.shape[2] <= n:
-        found = f"{shape_of(q)} and {shape_of(k)}"
-        raise ValueError(f"q must hold between 1 token and as many as k, got shapes {found}")
+        raise ValueError(f"q must hold between 1 and {n} tokens, as k, got {q.shape[2]}")
     window, m = check_size(window, "window"), check_size(m, "m")
-    votes, return_state = check_bool(votes, "votes"), check_bool(return_state, "return_state")
+    votes = check_bool(votes, "votes")
+    return_state = check_bool(return_state, "return_state")
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
     tokens = [zero_hidden(k, token_mask), zero_hidden(v, token_mask), real[:, None, :, None]]
     means: list[torch.Tensor] = []
@@ -428,22 +373,19 @@ def window_attention(
         means, tokens = parts[:3], _joined(parts[3:], tokens)
     k, v, real = tokens
     means = _joined(means, _groups(k, v, real, m))
-    keys, values, counted = (
-        means  # (batch, groups, n // m, d), (batch, groups, n // m, d_v), (batch, 1, n // m, m)
-    )
+    # (batch, groups, n // m, d), (batch, groups, n // m, d_v), (batch, 1, n // m, m)
+    keys, values, counted = means
     log_votes = counted[:, 0].sum(dim=2).to(torch.promote_types(k.dtype, torch.float32)).log()
     log_votes = log_votes if votes else torch.where(log_votes.isinf(), log_votes, 0)
     outputs = []
     start_of_queries = past + n - q.shape[2]
     for begin in range(start_of_queries, past + n, BLOCK):
         end = min(begin + BLOCK, past + n)
-        first, last = (
-            _averaged(query, window, m) // m for query in (begin, end - 1)
-        )  # groups that a query may use
+        # Groups that a query may use.
+        first, last = (_averaged(query, window, m) // m for query in (begin, end - 1))
         near = slice(first * m - start, end - start)
-        added = _added(
-            begin, end, first, last, window, m, log_votes, real[:, 0, near, 0]
-        )  # (batch, 1, queries, seen)
+        # (batch, 1, queries, seen)
+        added = _added(begin, end, first, last, window, m, log_votes, real[:, 0, near, 0])
         seen_keys = torch.cat([keys[:, :, :last], k[:, :, near]], dim=2)
         seen_values = torch.cat([values[:, :, :last], v[:, :, near]], dim=2)
         queries = q[:, :, begin - start_of_queries : end - start_of_queries]
@@ -462,70 +404,32 @@ def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     check_like("v", v, (k.shape[0], "d_v"), "k", k)
     check_floating("k", k)
     if k.numel() == 0:
-        raise ValueError(
-            f"k must hold at least one key of at least one number, got shape {shape_of(k)}"
-        )
+        raise ValueError(f"k must hold at least one number of one key, got shape {shape_of(k)}")
     return k, v
 
 
-def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor, rule: str) -> torch.Tensor:
+def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor) -> torch.Tensor:
     """Return a decay or share for each token, given one for all or one each."""
     if isinstance(value, torch.Tensor):
-        check_like(name, value, (k.shape[0],), "k", k)
-        return _in_range(name, value, rule)
-    number = check_real(value, name, rule, -math.inf)
-    _in_range(
-        name, torch.tensor(number, dtype=torch.float64, device="cpu"), rule
-    )  # before it is rounded
-    return torch.full(
-        (k.shape[0],), number, dtype=torch.promote_types(k.dtype, torch.float32), device=k.device
-    )
+        return check_like(name, value, (len(k),), "k", k)
+    number = check_real(value, name, "0 or more", 0)
+    wide = torch.promote_types(k.dtype, torch.float32)
+    return torch.full((len(k),), number, dtype=wide, device=k.device)
 
 
 def _rate(
     name: str,
     value: torch.Tensor,
-    rule: str,
     k: torch.Tensor,
     token_mask: torch.Tensor | None,
     axes: tuple[int, ...],
 ) -> torch.Tensor:
-    """Check shares or decays of real tokens, and put 0 for hidden ones.
-
-    The result is (batch, groups, n, width).
-    """
+    """Return shares or decays, (batch, groups, n, width), with 0 for hidden tokens."""
     wide = torch.promote_types(k.dtype, torch.float32)
     like = k.new_empty(0, dtype=wide) if check_plain(name, value).dtype == wide else k
-    way = ": heads come before tokens, in q, k, and v too (.transpose(1, 2) brings them there)"
-    value = check_like(name, value, axes, "k", like, way)
+    value = check_like(name, value, axes, "k", like)
     value = value[..., None] if value.ndim == 3 else value
-    return _in_range(
-        name,
-        value if token_mask is None else value.masked_fill(~token_mask[:, None, :, None], 0),
-        rule,
-    )
-
-
-def _in_range(name: str, value: torch.Tensor, rule: str) -> torch.Tensor:
-    """Refuse numbers outside their range where they can be looked at.
-
-    That is on a CPU, not while compiling or in vmap.
-    """
-    if value.device.type == "cpu" and not (torch.compiler.is_compiling() or is_transformed()):
-        found = value.detach()
-        shares, grows = (
-            (found >= 0) & (found <= 2),
-            found <= 2.05,
-        )  # half precision rounds the length of a key
-        allowed = {
-            DECAY: (found > 0) & (found <= 1),
-            SHARE: shares,
-            LOG: found <= 0,
-            GROWTH: grows,
-        }[rule]
-        if not bool(allowed.all()):  # written so that NaN fails
-            raise ValueError(f"{name} must be {rule}, got {float(found[~allowed][0]):g}")
-    return value
+    return value if token_mask is None else value.masked_fill(~token_mask[:, None, :, None], 0)
 
 
 def _averaged(query: int, window: int, m: int) -> int:
@@ -537,9 +441,8 @@ def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.
     """Put tokens after older ones, if there are any."""
     if not older:
         return newer
-    return [
-        torch.cat([old.to(new.dtype), new], dim=2) for old, new in zip(older, newer, strict=True)
-    ]
+    pairs = zip(older, newer, strict=True)
+    return [torch.cat([old.to(new.dtype), new], dim=2) for old, new in pairs]
 
 
 def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> list[torch.Tensor]:
@@ -553,9 +456,8 @@ def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> lis
         return part[:, :, :whole].reshape(*part.shape[:2], whole // m, m, part.shape[3])
 
     real = split(real)
-    shares = real.to(k.dtype) / real.sum(dim=3, keepdim=True).clamp(
-        min=1
-    )  # before the sum, which could overflow
+    count = real.sum(dim=3, keepdim=True).clamp(min=1)
+    shares = real.to(k.dtype) / count  # before the sum, which could overflow
     return [*((shares * split(part)).sum(dim=3) for part in (k, v)), real[..., 0]]
 
 

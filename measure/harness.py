@@ -1,6 +1,5 @@
 """Time methods fairly, and record where and how they were measured."""
 
-import argparse
 import datetime
 import json
 import math
@@ -127,28 +126,6 @@ def _cpu() -> str:
         (line.split(":")[1].strip() for line in lines if line.startswith("model name")),
         platform.processor(),
     )
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """Give a script ``--device cpu`` or ``cuda``.
-
-    The latter ends with a message where PyTorch finds no GPU.
-    """
-    parser.add_argument("--device", type=_device, choices=("cpu", "cuda"), default="cpu")
-
-
-def _device(name: str) -> str:
-    import torch  # not above: other scripts measure without it
-
-    if name == "cuda" and not torch.cuda.is_available():
-        built = (
-            f"this PyTorch is {torch.__version__}, "
-            f"built {'for' if torch.version.cuda else 'without'} CUDA"
-        )
-        raise argparse.ArgumentTypeError(
-            f"must be cpu where PyTorch finds no GPU, got cuda ({built})"
-        )
-    return name
 
 
 def load_now(name: str) -> dict[str, list[float]]:

@@ -147,6 +147,7 @@ def set_up(page: NotebookNode, url: str, branch: str) -> NotebookNode:
     source = SETUP.format(**words, **(WITH_TORCH if torch else WITHOUT_TORCH))
     folded = {"cellView": "form", "jupyter": {"source_hidden": True}}
     name = hashlib.sha256(source.encode()).hexdigest()[:8]
+    page.metadata["language_info"] = {"name": "python"}
     page.cells.insert(0, nbformat.v4.new_markdown_cell(AGAIN, id="again"))
     page.cells.insert(0, nbformat.v4.new_code_cell(source, metadata=folded, id=name))
     return page

@@ -8,7 +8,7 @@ PAGE = "book/asked"
 def fold(app, doctree, docname):
     if docname != PAGE or app.builder.name != "html":
         return
-    for part in next(doctree.findall(nodes.section)).findall(nodes.section):
+    for part in next(doctree.findall(nodes.section)).children:
         answers = [child for child in part if isinstance(child, nodes.section)]
         if answers:
             start = part.index(answers[0])

@@ -2,8 +2,8 @@
 
 import html
 
+from cards import CARDS, card
 from docutils import nodes
-from drawings import CARDS, card
 
 HOME = "book/index"
 # What a link from elsewhere shows: `make picture` photographs the landing page.
@@ -121,17 +121,26 @@ def fill_landing_page(app, doctree, docname):
     ):  # on paper there is nothing to drag, and a list of contents of its own
         return
     for place in doctree.findall(nodes.comment):
-        part = {"the figure": figure, "the chapters": chapters, "the files": files}.get(
-            place.astext().strip()
-        )
+        part = {
+            "the figure": figure,
+            "the ring": ring,
+            "the chapters": chapters,
+            "the files": files,
+        }.get(place.astext().strip())
         if docname == HOME and part:
             place.replace_self(nodes.raw("", part(app), format="html"))
 
 
 def figure(app):
+    from lowrank_tutor.figures import two_cuts
+
+    return two_cuts(demo=True).block.to_html(linked=True)
+
+
+def ring(app):
     from lowrank_tutor.figures import storyteller
 
-    return storyteller(k=6, demo=True).block.to_html(linked=True)
+    return storyteller(k=6, cuts=("sheets",), demo=True).block.to_html(linked=True)
 
 
 def files(app):
@@ -146,9 +155,9 @@ def chapters(app):
 
 
 def minutes(doctree):
-    """Say how long a chapter takes, without exercises and folds, at 130 words a minute.
+    """Say how long a page takes: open text at 130 words a minute, with time to move figures.
 
-    Figures take time, too.
+    A guess takes 2 minutes more, a theorem 5, and an exercise 4.
     """
     count = 0
     for paragraph in doctree.findall(nodes.paragraph):
@@ -158,7 +167,11 @@ def minutes(doctree):
             above = above.parent
         if not {"dropdown", "exercises", "exercise", "sources"} & set(inside):
             count += len(paragraph.astext().split())
-    return max(5, 5 * round(count / 130 / 5))
+    code = "".join(block.astext() for block in doctree.findall(nodes.literal_block))
+    boxes = [set(box["classes"]) for box in doctree.findall(nodes.Element) if "classes" in box]
+    theorems, exercises = (sum(kind in box for box in boxes) for kind in ("theorem", "exercise"))
+    whole = count / 130 + 2 * code.count("draw_first(") + 5 * theorems + 4 * exercises
+    return max(5, 5 * round(whole / 5))
 
 
 def chapter(app, docname):

@@ -16,7 +16,7 @@ from lowrank_tutor.storyteller.twin import HEADS, trained_weights
 
 PAGE = "book/microscope"
 FOLDER = "microscope"  # of the static files
-SCRIPTS = ["linalg", "files", "numbers", "tasks", "page"]
+SCRIPTS = ["linalg", "files", "numbers", "tasks", "words", "sentences", "work", "lists", "page"]
 LINALG = Path(lowrank_tutor.__file__).parent / "figures" / "parts" / "linalg.js"
 ADAPTER = Path(__file__).parent / "adapter.json"
 
@@ -68,7 +68,8 @@ def link(app, pagename, templatename, context, doctree):
     if pagename == PAGE and app.builder.name == "html":
         app.add_css_file(f"{FOLDER}/microscope.css")
         for name in SCRIPTS:
-            app.add_js_file(f"{FOLDER}/{name}.js", loading_method="defer")
+            # After element.js, which the settings add at 800.
+            app.add_js_file(f"{FOLDER}/{name}.js", priority=900, loading_method="defer")
 
 
 def write(app, problem):

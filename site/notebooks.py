@@ -12,18 +12,7 @@ from urllib.parse import quote
 
 import nbformat
 from docutils import nodes
-from plain import (
-    code,
-    details,
-    escape,
-    expand,
-    hung,
-    join,
-    outside_environments,
-    quoted,
-    run_in,
-    safe_lines,
-)
+from plain import code, details, escape, hung, join, quoted, run_in, safe_lines
 from sphinx.builders import Builder
 from sphinx.util import logging
 from theme import book_address
@@ -96,7 +85,6 @@ class Notebooks(Builder):
         self.works = {
             uri: address(c.entry.fields) or uri for uri, c in zip(uris, cited, strict=True)
         }
-        self.macros = (self.config.mathjax3_config or {}).get("tex", {}).get("macros", {})
 
     def write_doc(self, docname, doctree):
         if self.has_kernel(docname):
@@ -285,9 +273,6 @@ class Page:
         items = enumerate(node.children, start=node.get("start", 1))
         return "\n".join(hung(f"{number}. ", self.body(item)) for number, item in items)
 
-    def say_block_quote(self, node):
-        return quoted(self.body(node))
-
     def say_literal_block(self, node):
         language = node.get("language", "default").replace("default", "")
         return f"```{language}\n{node.astext().rstrip()}\n```"
@@ -306,9 +291,7 @@ class Page:
     def say_math_block(self, node):
         if node["nowrap"]:
             return self.refuse(node, "an environment of TeX must stand between $$")
-        tex = expand(node.astext().strip(), self.builder.macros)
-        if re.search(r"\\\\|&", outside_environments(tex)):  # rows that Sphinx aligns by itself
-            tex = f"\\begin{{aligned}}\n{tex}\n\\end{{aligned}}"
+        tex = node.astext().strip()
         if node["number"]:
             tex += f" \\tag{{{self.number('displaymath', node['ids'][0])}}}"
         tex = re.sub(
@@ -332,8 +315,6 @@ class Page:
 
     def say_theorem_node(self, node):
         name = f"{node['realtype'].title()} {self.number(node['countertype'], node['label'])}"
-        if "dropdown" in node["classes"]:
-            return details(name + self.words(node[0]), self.body(node))
         return quoted(run_in(f"**{name}**{self.inline(node[0])}.", self.body(node)))
 
     say_definition_node = say_example_node = say_theorem_node
@@ -352,7 +333,7 @@ class Page:
         return escape(node.astext())
 
     def say_math(self, node):
-        return f"${expand(node.astext(), self.builder.macros)}$"
+        return f"${node.astext()}$"
 
     def say_literal(self, node):
         return code(node.astext())

@@ -62,25 +62,3 @@ def safe_lines(text):
         r"^(?=(?:#{1,6}|[-+])(?:\s|$)|>|[-=:|][-=:| \t]*$)", r"\\", text, flags=re.MULTILINE
     )
     return re.sub(r"^\d{1,9}(?=[.)](?:\s|$))", r"\g<0>\\", text, flags=re.MULTILINE)
-
-
-def outside_environments(tex):
-    """Return the formula without its environments, taken out from the innermost."""
-    while (
-        less := re.sub(
-            r"\\begin\{(\w+\*?)\}(?:(?!\\begin).)*?\\end\{\1\}", "", tex, flags=re.DOTALL
-        )
-    ) != tex:
-        tex = less
-    return tex
-
-
-def expand(tex, macros):
-    r"""Replace the book's own macros, such as ``\R``, which hold only within a notebook's cell."""
-    for name, macro in macros.items():
-        body, count = macro if isinstance(macro, list) else (macro, 0)
-        pattern = rf"\\{name}(?![A-Za-z])" + r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}" * count
-        if m := re.search(pattern, tex):
-            filled = re.sub(r"#(\d)", lambda n, m=m: m[int(n[1])], body)
-            return expand(tex[: m.start()] + filled + tex[m.end() :], macros)
-    return tex

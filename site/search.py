@@ -87,7 +87,9 @@ def write_places(app, problem):
         return
     static = Path(app.outdir) / "_static"
     data = json.dumps(places(app), ensure_ascii=False, separators=(",", ":"))
-    (static / "search-data.js").write_text(f"window.places = {data};\n", encoding="utf-8")
+    synonyms = Path(__file__).with_name("synonyms.json").read_text(encoding="utf-8")
+    text = f"window.places = {data};\nwindow.synonyms = {synonyms.strip()};\n"
+    (static / "search-data.js").write_text(text, encoding="utf-8")
     for unused in (
         static.parent / "searchindex.js",
         static / "searchtools.js",

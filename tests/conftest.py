@@ -79,7 +79,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark(item)
     subjects = {item: subject(item) for item in items}
     # What takes longest begins first, so that at the end no worker waits for another.
-    order = ["test_print", *(path.stem for path in CHAPTERS), *dict.fromkeys(subjects.values())]
+    chapters = [path.stem for path in CHAPTERS]
+    order = ["test_print", "test_instrument", *chapters, *dict.fromkeys(subjects.values())]
     items.sort(key=lambda item: order.index(subjects[item]))
     for item in items:
         if not item.get_closest_marker("xdist_group"):

@@ -149,7 +149,7 @@ print(json.dumps(said))
 
 
 def test_extras():
-    """Every public module is in the README and in cheat-sheet.md, and needs the extra that the
+    """Every public module is in the README and in the reference, and needs the extra that the
     README's table says.
     """
     public = [room for room in ROOMS if not room.startswith("_")]
@@ -238,7 +238,9 @@ def test_one_address():
         "url"
     ]
     owner, name = address.split("/")[-2:]
-    for path in (ROOT / "README.md", ROOT / "pyproject.toml", PACKAGE / "__init__.py"):
+    citation = ROOT / "CITATION.cff"
+    assert f"version: {lowrank_tutor.__version__}\n" in citation.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", ROOT / "pyproject.toml", PACKAGE / "__init__.py", citation):
         text = path.read_text(encoding="utf-8")
         found = re.findall(
             r"https://github\.com/[\w-]+/[\w-]+|https://[\w-]+\.github\.io/[\w-]+", text

@@ -290,10 +290,7 @@ ROWS: dict[str, Any] = {
     "ReducedRankAttention": {"query_dim": 8, "key_dim": 8, "k": whole(2, high=8)},
     "ReducedRankAttention.scores": {"query": X, "keys": X},
     "ReducedRankAttention.forward": {"query": X, "keys": X, "values": X},
-    "compress": [
-        {"linear": LINEAR, "k": whole(2, high=4), "moment": tensor(GAMMA, finite=True)},
-        {"linear": LINEAR, "energy": 0.3},
-    ],
+    "compress": {"linear": LINEAR, "k": whole(2, high=4), "moment": tensor(GAMMA, finite=True)},
     "inject_lora": {"model": some(MODEL), "names": NAMES, "r": whole(2, high=4)},
     "input_moments": {"model": some(MODEL), "names": NAMES},
     "kv_cache_numbers": [
@@ -329,13 +326,10 @@ ROWS: dict[str, Any] = {
         "w_k": tensor(torch.ones(2, 8, 4), finite=True),
         "w_v": tensor(torch.ones(2, 8, 4), finite=True),
         "k": whole(2, high=8), "moment": tensor(GAMMA, finite=True),
-        "query_moment": tensor(torch.eye(4).repeat(2, 1, 1), finite=True),
-        "output": tensor(torch.ones(2, 4, 8), finite=True),
     },
     "LoraLinear": {
         "linear": LINEAR, "r": whole(2, high=4), "alpha": 1.0, "scaling": "alpha/r",
         "init": "zero",
-        "dropout": 0.0,
     },
     "LoraLinear.forward": {"x": some(X, axes=torch.tensor(1.0), width=X[..., :3])},
     "merge_lora": {"model": some(adapted(), plain=MODEL)},
@@ -353,8 +347,7 @@ ROWS: dict[str, Any] = {
     "power_step": {"m": torch.ones(3, 2), "q": torch.ones(2, 1)},
     "rank_report": [
         {"model": some(MODEL, empty={}, tensor=GAMMA)},
-        {"model": some(MODEL), "names": NAMES, "rank": 1,
-         "progress": some(list, number=3)},
+        {"model": some(MODEL), "names": NAMES},
     ],
     "attention_weights": {"q": tensor(Q, leads=True), "k": K},
     "linear_attention": {
@@ -402,6 +395,12 @@ ROWS: dict[str, Any] = {
     "bits": {"count": whole(3, high=16)},
     **{cut: {"directions": DIRECTIONS} for cut in ("features", "projected", "signs")},
     "index": {"count": 2, "directions": DIRECTIONS},
+    "faded_sheets": {"amount": 1.5},
+    "mixed": {
+        **{name: some(storyteller.window(2), number=3) for name in ("one", "other")}, "share": 0.5,
+    },
+    "between": {"cut": "window", "amount": 2.5},
+    "matched": {"words": SAID, "cut": "window", "errors": np.array([0.3, 0.2])},
     "cut_scores": {"weights": WEIGHTS, "rank": whole(2, high=16)},
     "cut_latents": {
         "weights": WEIGHTS, "rank": whole(2, high=64),

@@ -4,7 +4,6 @@ simulated cards.
 
 import itertools
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -14,12 +13,10 @@ from lowrank_tutor import roofline
 from lowrank_tutor.linformer import linformer_cost
 from lowrank_tutor.roofline import (
     GPUS,
-    attention_bytes,
     fused_backends,
     gpu_floor,
     gpu_named,
     half_type,
-    trials,
 )
 from measure.memory import peak_bytes
 
@@ -45,10 +42,6 @@ def test_floor_by_counts():
 
 def test_floor_matches_layer_cost():
     assert gpu_floor(64, 8, 2, "T4") == gpu_floor(64, 8, 2, GPUS["T4"])
-    with pytest.raises(ValueError, match=r'^gpu must be "T4" or "V100"'):
-        gpu_floor(8, 64, 8, "P100")
-    with pytest.raises(ValueError, match=r"^lengths must be at most 1000, got more"):
-        trials(itertools.count(8), 64, 8, 4)
     n, d, heads, k = 1024, 64, 8, 128
     width = d * heads
     layer = linformer_cost(n, dim=width, heads=heads, k=k).flops
@@ -86,19 +79,6 @@ def test_fused_backends_on_simulated_card(flash, efficient, monkeypatch):
     named = tuple(name for name, yes in (("flash", flash), ("efficient", efficient)) if yes)
     assert fused_backends(OnCard(), OnCard(), OnCard()) == named
     assert asked == [(None, 0.0, False, False)]  # no mask, no dropout, not causal, no groups
-
-
-def test_numpy_integers_do_not_overflow():
-    narrow = (
-        attention_bytes(65536, 64, 8, k=np.int32(32768)),
-        attention_bytes(256, 64, 8, k=np.int8(2)),
-    )
-    assert narrow == (attention_bytes(65536, 64, 8, k=32768), attention_bytes(256, 64, 8, k=2))
-    assert narrow[0] == 4_632_608_768
-    lengths = (4096, 65536)
-    assert trials(np.int32(lengths), 64, 8, np.int32(4096), free=5e9) == trials(
-        lengths, 64, 8, 4096, free=5e9
-    )
 
 
 def test_written_out_bytes_hold():

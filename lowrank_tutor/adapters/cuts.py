@@ -2,20 +2,20 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_integer, check_rank
-from lowrank_tutor._tensors import check_linear, check_not_meta, check_plain
+from lowrank_tutor._checks import check_rank
+from lowrank_tutor._tensors import check_linear, check_plain
 from lowrank_tutor.adapters.lora import linears_of, names_ending_in, plain_linear, tied_linears
 from lowrank_tutor.bilinear import factorize
 from lowrank_tutor.caches.latent import as_finite, as_moment
 from lowrank_tutor.rank import break_even_rank
-from lowrank_tutor.svd import choose_rank, noise_edge, randomized_svd
+from lowrank_tutor.svd import choose_rank, noise_edge
 
 SHARES = (0.9, 0.95, 0.99)
 PACKED = (torch.uint8, torch.int8, torch.int32)
@@ -25,9 +25,8 @@ FACTORS = re.compile(r"lora_(embedding_)?[AB]|experts(\.base_layer)?$")
 
 def compress(
     linear: nn.Linear,
-    k: int | None = None,
+    k: int,
     *,
-    energy: float | None = None,
     moment: Tensor | None = None,
 ) -> nn.Sequential:
     r"""Cut a linear layer of weight (m, n) in two, from n numbers to ``k`` and from ``k`` to m.
@@ -35,10 +34,8 @@ def compress(
     The product of the two weights is the matrix of rank ``k`` nearest to the weight or, with the
     second moment ``moment`` (n, n) of the inputs, $\Gamma = E\,x x^\top$, the one whose outputs are
     nearest on average: the best cut of $W \Gamma^{1/2}$ (Chen et al., 2021, NeurIPS; Wang et al.,
-    2024, arXiv:2403.07378). Give ``k``, between 1 and ``min(m, n)``, or the share ``energy`` of the
-    weight's squared norm that is kept; with ``moment`` that of the mean squared outputs, before the
-    bias. Numbers are saved if ``k`` is below `break_even_rank` (m, n) and no other layer has the
-    same weight, as a tied head has. A share that needs more is refused.
+    2024, arXiv:2403.07378). ``k`` is between 1 and ``min(m, n)``. Numbers are saved if it is below
+    `break_even_rank` (m, n) and no other layer has the same weight, as a tied head has.
 
     For all layers of a model whose moments were collected: ``for name, moment in moments.items():
     model.set_submodule(name, compress(model.get_submodule(name), k, moment=moment))``.
@@ -61,30 +58,13 @@ def compress(
     >>> sum(p.numel() for p in model.parameters())  # of 48 (64 + 1)
     496
     """
-    weight = check_linear(
-        linear, "for a model, the loop in help(compress); for arrays, best_rank_k"
-    )
-    if (k is None) == (energy is None):
-        raise ValueError(
-            f"k or energy must be given, one of the two, got {'none' if k is None else 'both'}"
-        )
-    check_not_meta("linear.weight", weight)
+    weight = check_linear(linear)
     matrix = as_finite("linear.weight", weight).numpy()
-    rank = min(matrix.shape) if k is None else check_rank(k, matrix.shape)
+    k = check_rank(k, matrix.shape)
     known = None if moment is None else as_moment(moment, matrix.shape[1]).numpy()
-    u, v = factorize(matrix, rank, h_moment=known)
-    if energy is not None:
-        rank = max(
-            choose_rank(sorted((u**2).sum(axis=1), reverse=True), energy=energy), 1
-        )  # u @ u.T is diag(s)
-        if rank > (bound := break_even_rank(*matrix.shape)):
-            way = f"above {bound:.4g} two factors hold more numbers: keep the layer, or give k"
-            raise ValueError(
-                f"energy must need fewer directions, got {energy}, which needs {rank}; {way}"
-            )
-    first, second = (torch.from_numpy(factor) for factor in (v[:rank], u[:rank].T))
-    pair = plain_linear(linear, first, None), plain_linear(linear, second, linear.bias)
-    return LinearPair(*pair).train(linear.training)
+    u, v = (torch.from_numpy(factor) for factor in factorize(matrix, k, h_moment=known))
+    down, up = plain_linear(linear, v, None), plain_linear(linear, u.T, linear.bias)
+    return LinearPair(down, up).train(linear.training)
 
 
 class LinearPair(nn.Sequential):
@@ -123,48 +103,26 @@ def input_moments(
     it.
 
     A moment takes 8 n² bytes, or with ``dtype=torch.float32`` half of that and half the time, at
-    six digits: 2,048 rows of 11,008 numbers took one core 7 s in place of 14 s (November 2026).
-    Layers called one after another with the very same tensor, such as q_proj, k_proj, and v_proj,
-    share one, except under ``inference_mode``. So a Llama of 7 billion weights, with three such
-    groups of width 4,096 and one of 11,008 in each of 32 layers, needs 22 GB in float32; the names
-    "layers.3.*" take one layer alone.
+    six digits: 2,048 rows of 11,008 numbers took one core 7 s in place of 14 s (November 2026). A
+    Llama of 7 billion weights, with six layers of width 4,096 and one of 11,008 in each of 32
+    blocks, needs 28 GB in float32; the names "layers.3.*" take one block alone.
     """
     layers = linears_of(model)
     wanted = names_ending_in("*" if names is None else names, layers, tied_linears(model, layers))
     _check_dtype(dtype)
-    chosen = {
-        layers[name]: name for name in reversed(wanted)
-    }  # a layer with two names goes by the first
+    # A layer with two names goes by the first.
+    chosen = {layers[name]: name for name in reversed(wanted)}
     for layer in chosen:
         if not isinstance(layer, nn.Linear):
-            check_linear(layer, "input_moments reads nn.Linear alone")
+            check_linear(layer)
     moments: dict[str, Tensor] = {}
-    rows = dict.fromkeys(layers, 0)
-    owner: dict[
-        str, str
-    ] = {}  # the layer that fills a layer's moment: itself, or the first with the same inputs
-    last: tuple[str, Tensor, int | None] = "", torch.empty(0), 0
+    rows = dict.fromkeys(wanted, 0)
 
     def collect(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        nonlocal last
         given = (*args, *named.values())[0]
-        frozen = (
-            torch.is_inference_mode_enabled() or given.is_inference()
-        )  # changes in place are not counted there
-        version = None if frozen else given._version
         x = _on_its_device(given.detach().reshape(-1, given.shape[-1]), dtype)
-        again = given is last[1] and version is not None and version == last[2]
-        if name not in owner:
-            first = owner.get(last[0], name)
-            owner[name] = first if again and rows[first] == len(x) else name
-        first, last = owner[name], (name, given, version)
-        rows[name] += len(x)
-        if first != name:
-            if not again or rows[name] > rows[first]:
-                raise _parted(first, name)
-            moments[name] = moments[first]
-            return
         old = moments.setdefault(name, x.new_zeros(x.shape[1], x.shape[1]))
+        rows[name] += len(x)
         if len(x):
             old.addmm_(x.T, x, beta=1 - len(x) / rows[name], alpha=1 / rows[name])
 
@@ -175,18 +133,13 @@ def input_moments(
             )
             hooks.callback(hook.remove)
         yield moments
-    for name, first in owner.items():
-        if rows[name] != rows[first]:
-            raise _parted(first, name)
 
 
 def rank_report(
     model: nn.Module | Mapping[str, Any],
     names: str | Iterable[str] | None = None,
     *,
-    rank: int | None = None,
     dtype: torch.dtype = torch.float64,
-    progress: Callable[[list[tuple[str, Tensor]]], Iterable[tuple[str, Tensor]]] | None = None,
 ) -> dict[str, list[Any]]:
     r"""Report how near to low rank the weights of a model or a state dict are, as a table.
 
@@ -208,19 +161,11 @@ def rank_report(
     ----------
     names : str or iterable of str, optional
         Ends of names, as in `inject_lora`; a last ".weight" is left out.
-    rank : int, optional
-        If only so many leading singular values matter: the share of the energy that they keep
-        stands in place of the three ``k`` and of the count above noise. They come from
-        `svd.randomized_svd`, on a CPU, and the share is never above the exact one: 5.6% for 5.8% in
-        noise of shape (4096, 4096) at rank 64, and nearer where the spectrum falls.
     dtype : torch.dtype
         torch.float64, or torch.float32, which kept six digits of the stable rank, and every ``k``,
         of a random weight of 4,096 by 11,008 with a stronger part of rank 64. That took one core of
-        an AMD EPYC 18 s, in float32 9 s, and with ``rank=64``, too, 3 s; weights of 4,096 by 4,096
-        took 10, 6, and 1.3 s (measured in November 2026). In all, a Llama of 7 billion weights
-        would take about 50, 27, and 8 minutes.
-    progress : callable, optional
-        What wraps the list of weights while they are decomposed, such as ``tqdm.tqdm``.
+        an AMD EPYC 18 s, in float32 9 s; weights of 4,096 by 4,096 took 10 and 6 s (measured in
+        November 2026). In all, a Llama of 7 billion weights would take about 50 and 27 minutes.
 
     Examples
     --------
@@ -232,34 +177,21 @@ def rank_report(
     (['fc.weight'], [1.375], [3])
     >>> report["above noise"], report["break-even rank"]
     ([1], [2.0])
-    >>> f"{rank_report(weights, 'fc', rank=2)['energy at k = 2'][0]:.1%}"
-    '90.9%'
     """
     entries = model.state_dict() if isinstance(model, nn.Module) else model
     if not isinstance(entries, Mapping):
-        raise TypeError(
-            f"model must be a torch.nn.Module or a state dict, got {type(model).__name__}"
-        )
+        found = type(model).__name__
+        raise TypeError(f"model must be a torch.nn.Module or a state dict, got {found}")
     _check_dtype(dtype)
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be a function that wraps a list, got {progress!r}")
-    leading = None if rank is None else check_integer(rank, "rank", 1)
     tensors = {str(name): value for name, value in entries.items() if isinstance(value, Tensor)}
     if names is not None:
         full = {name.removesuffix(".weight"): name for name in tensors}
         tensors = {full[name]: tensors[full[name]] for name in names_ending_in(names, full)}
-    rows = [
-        row
-        for one in (progress or list)(list(tensors.items()))
-        if (row := _row(*one, leading, dtype)) is not None
-    ]
+    rows = [row for row in (_row(*one, dtype) for one in tensors.items()) if row is not None]
     if not rows:
-        raise ValueError(
-            f"model must hold a weight with two axes, got none among {len(entries)} entries"
-        )
-    whole = [*(f"k for {share:.0%}" for share in SHARES), "above noise"]
-    shares = whole if leading is None else [f"energy at k = {leading}"]
-    header = ("name", "shape", "stable rank", *shares, "break-even rank")
+        raise ValueError("model must hold a weight with two axes, got none")
+    shares = (f"k for {share:.0%}" for share in SHARES)
+    header = ("name", "shape", "stable rank", *shares, "above noise", "break-even rank")
     return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
 
 
@@ -268,67 +200,35 @@ def _check_dtype(dtype: object) -> None:
         raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype!r}")
 
 
-def _parted(first: str, name: str) -> ValueError:
-    return ValueError(
-        f"names must be of layers that always share inputs or never, got {first} and {name}"
-    )
-
-
 def _on_its_device(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return the numbers in another type, on the CPU if the device has no float64."""
     return x.to("cpu" if x.device.type == "mps" else x.device).to(dtype)
 
 
-def _row(
-    name: str, weight: Tensor, rank: int | None, dtype: torch.dtype
-) -> tuple[object, ...] | None:
+def _row(name: str, weight: Tensor, dtype: torch.dtype) -> tuple[object, ...] | None:
     if weight.ndim < 2 or not (weight.is_floating_point() or weight.dtype in PACKED):
         return None
     if weight.dtype in PACKED or weight.itemsize < 2:
-        raise TypeError(
-            f"{name} must hold numbers of 16 bits or more, got {weight.dtype}: undo the packing, or"
-            " multiply by the scales"
-        )
-    check_not_meta(name, check_plain(name, weight))
+        raise TypeError(f"{name} must hold unpacked numbers of 16 bits or more, got {weight.dtype}")
+    check_plain(name, weight)
     if min(weight.flatten(1).shape) < 2:
         return None
     if weight.ndim > 2:
-        raise ValueError(
-            f"{name} must have two axes, got shape {tuple(weight.shape)}: give experts one by one,"
-            " or w.flatten(1) of a convolution"
-        )
+        found = f"{tuple(weight.shape)}: give experts one by one, and w.flatten(1) of a convolution"
+        raise ValueError(f"{name} must have two axes, got shape {found}")
     if FACTORS.search(name):
-        raise ValueError(
-            f"{name} must be one weight, got a factor of an adapter, or experts: give the update,"
-            " alpha / r * b @ a, of one layer"
-        )
+        raise ValueError(f"{name} must be one weight, got a factor of an adapter, or experts")
     matrix = _on_its_device(weight.detach(), dtype)
     shape = tuple(matrix.shape)
     if not matrix.isfinite().all():
         raise ValueError(f"{name} must be finite, got {float(matrix[~matrix.isfinite()][0])}")
-    matrix = matrix / (
-        float(matrix.abs().max()) or 1.0
-    )  # so that squares neither overflow nor vanish
-    if rank is not None:
-        whole = float(matrix.square().sum(dtype=torch.float64)) or 1.0
-        s = randomized_svd(matrix.cpu().numpy(), min(rank, *shape), rng=0).s.astype(float)
-        stable, share = (
-            whole / (float(s[0]) ** 2 or math.inf),
-            min(1.0, float((s**2).sum()) / whole),
-        )
-        return name, str(shape), stable, share, break_even_rank(*shape)
-    gram = (
-        matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix
-    )  # several times faster than singular values
+    # So that squares neither overflow nor vanish.
+    matrix = matrix / (float(matrix.abs().max()) or 1.0)
+    # Several times faster than singular values.
+    gram = matrix @ matrix.T if shape[0] < shape[1] else matrix.T @ matrix
     s = torch.linalg.eigvalsh(gram).double().clamp(min=0).sqrt().flip(0).cpu().numpy()
     stable = float(((s / (s[0] or 1)) ** 2).sum())
     rounding = float(s[0]) * math.sqrt(len(s) * torch.finfo(dtype).eps)
     above = int((s > max(noise_edge(s, *shape), rounding)).sum())
-    return (
-        name,
-        str(shape),
-        stable,
-        *(choose_rank(s, energy=share) for share in SHARES),
-        above,
-        break_even_rank(*shape),
-    )
+    ranks = (choose_rank(s, energy=share) for share in SHARES)
+    return name, str(shape), stable, *ranks, above, break_even_rank(*shape)

@@ -3,7 +3,6 @@
 One layer gets an update, or many throughout a model.
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,10 +24,6 @@ from lowrank_tutor._tensors import (
 )
 
 Kind = TypeVar("Kind", bound=nn.Module)
-PEFT = (
-    "LoraLinear adapts nn.Linear alone; peft adapts embeddings, convolutions, Conv1D, "
-    "and a whole MultiheadAttention"
-)
 
 
 class LoraLinear(nn.Module):
@@ -64,9 +59,6 @@ class LoraLinear(nn.Module):
         DoRA (Liu et al., 2024, arXiv:2402.09353): each row of the weight is divided by its length,
         and that length is learned apart. Gradients pass through the division. No row may be zero,
         because it would never learn.
-    dropout : float
-        Share of the inputs that the update drops in training, at least 0 and below 1. It must be 0
-        with ``magnitude``, and where a module reads ``weight`` instead of calling the layer.
     generator : torch.Generator, optional
         Draws A; by default torch's global generator does.
 
@@ -97,11 +89,10 @@ class LoraLinear(nn.Module):
         scaling: str = "alpha/r",
         init: str = "zero",
         magnitude: bool = False,
-        dropout: float = 0.0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        weight = check_linear(linear, PEFT).detach()
+        weight = check_linear(linear).detach()
         m, n = weight.shape
         self.r = check_integer(r, "r", 1, min(m, n), "min(m, n)")
         self._scaling = check_choice(scaling, "scaling", ("alpha/r", "alpha/sqrt(r)"))
@@ -109,9 +100,6 @@ class LoraLinear(nn.Module):
         self.alpha = self.r if alpha is None else alpha
         self.init = check_choice(init, "init", ("zero", "principal"))
         magnitude = check_bool(magnitude, "magnitude")
-        self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
-        if magnitude and self.dropout:
-            raise ValueError(f"dropout must be 0 where magnitude is True, got {self.dropout}")
         generator = check_generator(generator)
         self.in_features, self.out_features = n, m
         weight = weight.to(torch.promote_types(weight.dtype, torch.float32))
@@ -119,9 +107,8 @@ class LoraLinear(nn.Module):
         self.register_buffer("b_start", None)
         if init == "zero":
             bound = 1 / math.sqrt(n)
-            self.a = nn.Parameter(
-                weight.new_empty(self.r, n).uniform_(-bound, bound, generator=generator)
-            )
+            drawn = weight.new_empty(self.r, n).uniform_(-bound, bound, generator=generator)
+            self.a = nn.Parameter(drawn)
             self.b = nn.Parameter(weight.new_zeros(m, self.r))
         else:
             b, a = _principal(weight, self.r, self.factor)
@@ -138,9 +125,8 @@ class LoraLinear(nn.Module):
 
     @alpha.setter
     def alpha(self, value: float) -> None:
-        self.factor = (
-            check_real(value, "alpha", "finite and above 0", math.ulp(0.0)) / self._divisor
-        )
+        alpha = check_real(value, "alpha", "finite and above 0", math.ulp(0.0))
+        self.factor = alpha / self._divisor
 
     @property
     def scaling(self) -> str:
@@ -150,10 +136,8 @@ class LoraLinear(nn.Module):
     def extra_repr(self) -> str:
         """Return the settings for the layer's printed form."""
         kind = "" if self.lengths is None else ", magnitude=True"
-        kind += f", dropout={self.dropout:g}" if self.dropout else ""
-        return (
-            f"r={self.r}, alpha={self.alpha:g}, scaling={self.scaling!r}, init={self.init!r}{kind}"
-        )
+        sizes = f"r={self.r}, alpha={self.alpha:g}"
+        return f"{sizes}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
     def get_extra_state(self) -> torch.Tensor:
         """Return the factor of the update, for the state dict."""
@@ -166,12 +150,6 @@ class LoraLinear(nn.Module):
     @property
     def weight(self) -> torch.Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
-        if self.dropout and self.training:
-            why = (
-                "nothing is dropped where weight is read, "
-                "as nn.MultiheadAttention reads that of out_proj"
-            )
-            raise ValueError(f"dropout must be 0 in training, got {self.dropout}: {why}")
         return self._rounded_weight()
 
     @property
@@ -182,14 +160,12 @@ class LoraLinear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map vectors (..., n) to (..., m)."""
         if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
-            raise ValueError(
-                f"x must have shape (..., {self.in_features}), got shape {shape_of(x)}"
-            )
+            raise ValueError(f"x must have shape (..., {self.in_features}), got {shape_of(x)}")
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
         out: torch.Tensor = self.linear(x)  # called as it is, so that its hooks act
-        x = functional.dropout(x.to(self.a.dtype), self.dropout, self.training)
+        x = x.to(self.a.dtype)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:
             update = update - functional.linear(functional.linear(x, self.a_start), self.b_start)
@@ -212,10 +188,8 @@ class LoraLinear(nn.Module):
         """
         weight = self._rounded_weight().detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
-            refused = (
-                f"{float(weight[~weight.isfinite()][0])}: merge in a wider type, after .float()"
-            )
-            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {refused}")
+            found = float(weight[~weight.isfinite()][0])
+            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {found}")
         return plain_linear(self.linear, weight, self.bias).requires_grad_()
 
     def reset_base(self) -> nn.Linear:
@@ -269,7 +243,7 @@ def inject_lora(model: nn.Module, names: str | Iterable[str], r: int, **options:
     linears = {name: part for name, part in linears_of(model).items() if part not in adapted}
     adapters: dict[nn.Module, LoraLinear] = {}
     try:
-        chosen = names_ending_in(names, linears, tied_linears(model, linears) | _other_kinds(model))
+        chosen = names_ending_in(names, linears, tied_linears(model, linears))
         for part in dict.fromkeys(linears[name] for name in chosen):
             adapters[part] = LoraLinear(part, r, **options).train(part.training)
     except Exception:
@@ -299,11 +273,9 @@ def merge_lora(model: nn.Module) -> nn.Module:
     result.
     """
     adapters = _adapters_of(model)
-    for name in tied_linears(model, {name: part.linear for name, part in adapters.items()}):
-        way = "give the adapter's linear.weight a copy of it first"
-        raise ValueError(
-            f"model must share no adapted weight with other layers, got {name!r} tied to one: {way}"
-        )
+    if tied := tied_linears(model, {name: part.linear for name, part in adapters.items()}):
+        rule = "share no adapted weight with other layers"
+        raise ValueError(f"model must {rule}, got {tied[0]!r} tied to one")
     merged: dict[nn.Module, nn.Module] = {
         part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
     }
@@ -375,14 +347,11 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
         for each in (state, lora_state(model))
     )
     for key in wanted | shapes:
-        if (found := shapes.get(key, "nothing")) != (fits := wanted.get(key, "nothing")):
-            way = "inject_lora with the options of the saved model makes one that fits"
-            if any(".lora_A." in name for name in shapes):
-                way = "peft's lora_A is a, and its lora_B is b; help(load_lora) renames them"
-            raise ValueError(
-                "state must have the shapes of the adapters, "
-                f"got {found} for {fits} at {key}: {way}"
+        if (found := shapes.get(key)) != (fits := wanted.get(key)):
+            rule = (
+                "have the names and shapes of the adapters; help(load_lora) renames those of peft"
             )
+            raise ValueError(f"state must {rule}, got {found} for {fits} at {key}")
     model.load_state_dict(state, strict=False)
     return model
 
@@ -404,62 +373,44 @@ def _lengths(weight: torch.Tensor) -> torch.Tensor:
     """Return the lengths of the rows; neither a length of 0 nor its row would ever learn."""
     lengths: torch.Tensor = torch.linalg.vector_norm(weight, dim=1)
     if not weight.is_meta and (zeros := int((lengths == 0).sum())):
-        rule = "have no row of length 0 where magnitude is True, because it would never learn"
+        rule = "have no row of length 0, which never learns, where magnitude is True"
         raise ValueError(f"linear.weight must {rule}, got {zeros} of {len(lengths)}")
     return lengths
 
 
 def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best of rank r."""
-    if not (weight.is_meta or bool(weight.isfinite().all())):
-        raise ValueError(
-            f"linear.weight must be finite, got {float(weight[~weight.isfinite()][0])}"
-        )
     u, sigma, vt = torch.linalg.svd(weight, full_matrices=False)
     least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
-    if not (
-        weight.is_meta or bool(sigma[r - 1] > least)
-    ):  # where both factors are zero, neither would learn
-        largest = int((sigma > least).sum())
-        raise ValueError(
-            f'r must be at most the rank of the weight, {largest}, where init is "principal", '
-            f"got {r}"
-        )
+    # Where both factors are zero, neither would learn.
+    if not (weight.is_meta or bool(sigma[r - 1] > least)):
+        rule = f'at most the rank of the weight, {int((sigma > least).sum())}, to start "principal"'
+        raise ValueError(f"r must be {rule}, got {r}")
     root = (sigma[:r] / factor).sqrt()
-    return (u[:, :r] * root).contiguous(), (
-        root[:, None] * vt[:r]
-    ).contiguous()  # FSDP2 takes no other factors
+    # FSDP2 takes contiguous factors alone.
+    return (u[:, :r] * root).contiguous(), (root[:, None] * vt[:r]).contiguous()
 
 
 def names_ending_in(
-    ends: str | Iterable[str], names: Iterable[str], others: Mapping[str, str] | None = None
+    ends: str | Iterable[str], names: Iterable[str], tied: Iterable[str] = ()
 ) -> list[str]:
     """Return the names of layers that end in one of ``ends``, each of which must fit one.
 
-    ``*`` stands for anything. ``others`` are names that cannot be chosen, or not by ``*``, with
-    what to say of each.
+    ``*`` stands for anything, but chooses no ``tied`` layer.
     """
-    others = others or {}
     wanted = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else [ends]
     if not wanted or not all(isinstance(end, str) for end in wanted):
         raise TypeError(f"names must be a string or several, got {ends!r}")
-    matches = {
-        end: [
-            name
-            for name in names
-            if fnmatchcase(f".{name}", f"*.{end}") and not ("*" in end and name in others)
-        ]
-        for end in wanted
-    }
-    if missing := [end for end in wanted if not matches[end]]:
-        known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
-        why = [
-            words for name, words in others.items() if fnmatchcase(f".{name}", f"*.{missing[0]}")
-        ]
-        raise ValueError(
-            f"names must be ends of names of layers ({known}), got {missing[0]!r}{''.join(why[:1])}"
-        )
-    return list(dict.fromkeys(itertools.chain.from_iterable(matches.values())))
+    chosen: dict[str, None] = {}
+    for end in wanted:
+        fits = [name for name in names if fnmatchcase(f".{name}", f"*.{end}")]
+        fits = [name for name in fits if not ("*" in end and name in tied)]
+        if not fits:
+            known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
+            rule = f"ends of names of linear layers ({known}), tied ones without *"
+            raise ValueError(f"names must be {rule}, got {end!r}")
+        chosen |= dict.fromkeys(fits)
+    return list(chosen)
 
 
 def modules_of(model: nn.Module, kind: type[Kind]) -> dict[str, Kind]:
@@ -478,25 +429,20 @@ def linears_of(model: nn.Module) -> dict[str, Any]:
 
     GPT-2's Conv1D is one too, which `check_linear` refuses.
     """
-
-    def is_conv1d(part: nn.Module) -> bool:
-        weight = getattr(part, "weight", None)
-        return type(part).__name__ == "Conv1D" and getattr(weight, "ndim", 0) == 2
-
-    parts = modules_of(model, nn.Module)
     return {
-        name: part for name, part in parts.items() if isinstance(part, nn.Linear) or is_conv1d(part)
+        name: part
+        for name, part in modules_of(model, nn.Module).items()
+        if isinstance(part, nn.Linear) or type(part).__name__ == "Conv1D"
     }
 
 
-def tied_linears(model: nn.Module, linears: Mapping[str, nn.Module]) -> dict[str, str]:
-    """Return the names of layers whose weight another module shares, and what to say of them."""
+def tied_linears(model: nn.Module, linears: Mapping[str, nn.Module]) -> list[str]:
+    """Return the names of layers whose weight another module shares."""
     users: dict[int, set[nn.Module]] = {}
     for module in model.modules():
         for weight in module.parameters(recurse=False):
             users.setdefault(_memory(weight), set()).add(module)
-    tied = [name for name, part in linears.items() if len(users.get(_memory(part.weight), ())) > 1]
-    return dict.fromkeys(tied, f", which leaves out {tied}, tied to other layers")
+    return [name for name, part in linears.items() if len(users.get(_memory(part.weight), ())) > 1]
 
 
 def _memory(weight: Any) -> int:
@@ -510,33 +456,9 @@ def _memory(weight: Any) -> int:
 def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
     adapters = modules_of(model, LoraLinear)
     if not adapters:
-        way = "inject_lora first, for a saved state with its options"
-        raise ValueError(
-            f"model must hold a LoraLinear, got {type(model).__name__} without one: {way}"
-        )
+        found = f"{type(model).__name__} without one"
+        raise ValueError(f"model must hold a LoraLinear, as inject_lora makes them, got {found}")
     return adapters
-
-
-def _other_kinds(model: nn.Module) -> dict[str, str]:
-    """Return what to say of modules with weights that are not linear layers, and of the weights.
-
-    The latter are given by name.
-    """
-    words: dict[str, str] = {}
-    linears = linears_of(model)
-    for name, part in modules_of(model, nn.Module).items():
-        if isinstance(part, LoraLinear):
-            words[name] = ", which is a LoraLinear already: merge_lora first, or leave it out"
-        elif name not in linears:
-            weights = [
-                f"{name}.{own}"
-                for own, weight in part.named_parameters(recurse=False)
-                if weight.ndim > 1
-            ]
-            words |= dict.fromkeys(
-                [name, *weights] if weights else [], f" of {type(part).__name__}: {PEFT}"
-            )
-    return words
 
 
 def _put(model: nn.Module, new: Mapping[str, nn.Module]) -> None:

@@ -31,12 +31,9 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
             [0., 0.]])
     """
     check_floating("m", check_tensor("m", m, ("m", "n")))
-    check_like("q", q, (m.shape[1], "r"), "m", m, f": for rank r pass torch.randn({m.shape[1]}, r)")
-    r = q.shape[1]
+    r = check_like("q", q, (m.shape[1], "r"), "m", m).shape[1]
     if not 1 <= r <= min(m.shape):
-        raise ValueError(
-            f"q must have between 1 and min(m, n) = {min(m.shape)} columns, got shape {shape_of(q)}"
-        )
+        raise ValueError(f"q must have between 1 and {min(m.shape)} columns, got {r}")
     wide = torch.promote_types(m.dtype, torch.float32)
     matrix = m.to(wide)
     p = torch.linalg.qr(_unit(matrix) @ _unit(q.to(wide))).Q

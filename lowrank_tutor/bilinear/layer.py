@@ -6,6 +6,7 @@ import ReducedRankAttention``. ``token_mask`` (b, n_keys) is **True for a real t
 """
 
 import math
+from typing import Any
 
 from lowrank_tutor._on_demand import needed
 
@@ -19,10 +20,8 @@ from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
     check_generator,
-    check_same_device_and_dtype,
-    check_tensor,
+    check_like,
     check_token_mask,
-    shape_of,
     softmax_mask,
     zero_hidden,
 )
@@ -62,21 +61,15 @@ class ReducedRankAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.query_dim, self.key_dim = (
-            check_size(query_dim, "query_dim"),
-            check_size(key_dim, "key_dim"),
-        )
-        self.k = check_integer(
-            k, "k", 1, min(self.query_dim, self.key_dim), "min(query_dim, key_dim)"
-        )
-        dtype, generator, device = (
-            check_dtype(dtype),
-            check_generator(generator),
-            check_device(device),
-        )
+        self.query_dim = check_size(query_dim, "query_dim")
+        self.key_dim = check_size(key_dim, "key_dim")
+        smaller = min(self.query_dim, self.key_dim)
+        self.k = check_integer(k, "k", 1, smaller, "min(query_dim, key_dim)")
+        generator = check_generator(generator)
+        place: dict[str, Any] = {"device": check_device(device), "dtype": check_dtype(dtype)}
 
         def start(width: int) -> nn.Parameter:
-            numbers = torch.empty((self.k, width), device=device, dtype=dtype)
+            numbers = torch.empty((self.k, width), **place)
             return nn.Parameter(numbers.normal_(std=1 / math.sqrt(width), generator=generator))
 
         self.u, self.v = start(self.query_dim), start(self.key_dim)
@@ -91,9 +84,7 @@ class ReducedRankAttention(nn.Module):
         These are the logits of the weights. From queries (b, n_queries, query_dim) and keys (b,
         n_keys, key_dim) to (b, n_queries, n_keys).
         """
-        self._check("query", query, self.query_dim)
-        self._check("keys", keys, self.key_dim, "query", query)
-        left, right = functional.linear(query, self.u), functional.linear(keys, self.v)  # (b, n, k)
+        left, right = self._factors(query, keys)
         return left @ right.transpose(1, 2) / math.sqrt(self.k)
 
     def forward(
@@ -108,40 +99,24 @@ class ReducedRankAttention(nn.Module):
         ``values`` (b, n_keys, value_dim) are by default the keys themselves. Hidden keys and values
         do not count, whatever they hold; a sequence that is entirely hidden gives zeros.
         """
+        left, right = self._factors(query, keys, token_mask)
         values = keys if values is None else values
-        self._check("query", query, self.query_dim)
-        self._check("keys", keys, self.key_dim, "query", query)
-        self._check("values", values, "value_dim", "keys", keys)
-        if values.shape[1] != keys.shape[1]:
-            raise ValueError(
-                "values must be as many as keys, "
-                f"got shapes {shape_of(values)} and {shape_of(keys)}"
-            )
-        if keys.shape[1] == 0:
-            raise ValueError(f"keys must hold at least one token, got shape {shape_of(keys)}")
-        mask = None
-        if token_mask is not None:
-            check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
-            keys, values = zero_hidden(keys, token_mask), zero_hidden(values, token_mask)
-            mask = softmax_mask(token_mask)
-        left, right = functional.linear(query, self.u), functional.linear(keys, self.v)
-        q, k, v = (
-            x.unsqueeze(1) for x in (left, right, values.to(left.dtype))
-        )  # (b, 1, n, width): one head
+        check_like("values", values, (*keys.shape[:2], "value_dim"), "the layer", self.u)
+        values = zero_hidden(values, token_mask)
+        mask = None if token_mask is None else softmax_mask(token_mask)
+        # One head: (b, 1, n, width).
+        q, k, v = (x.unsqueeze(1) for x in (left, right, values.to(left.dtype)))
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).squeeze(1)
 
-    def _check(
-        self,
-        name: str,
-        value: Tensor,
-        width: int | str,
-        other_name: str = "",
-        other: Tensor | None = None,
-    ) -> None:
-        check_tensor(name, value, ("batch", "tokens", width))
-        check_same_device_and_dtype(name, value, "the layer", self.u)
-        if other is not None and value.shape[0] != other.shape[0]:
-            raise ValueError(
-                f"{name} must have the batch size of {other_name}, "
-                f"got shapes {shape_of(value)} and {shape_of(other)}"
-            )
+    def _factors(
+        self, query: Tensor, keys: Tensor, token_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return $U q_i$ and $V h_j$, (b, n, k)."""
+        check_like("query", query, ("batch", "n_queries", self.query_dim), "the layer", self.u)
+        check_like("keys", keys, (len(query), "n_keys", self.key_dim), "the layer", self.u)
+        if keys.shape[1] == 0:
+            raise ValueError("keys must hold at least one token, got none")
+        if token_mask is not None:
+            check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
+        keys = zero_hidden(keys, token_mask)
+        return functional.linear(query, self.u), functional.linear(keys, self.v)

@@ -46,31 +46,17 @@ class Fit(NamedTuple):
     losses: FloatArray
 
 
-def _as_pairs(
-    s: ArrayLike,
-    h: ArrayLike,
-    s_side: tuple[str, FloatArray, int],
-    h_side: tuple[str, FloatArray, int],
-) -> tuple[FloatArray, FloatArray]:
-    """Check queries and keys.
-
-    Each side names a matrix, gives it, and says which of its axes must match.
-    """
-    pair = []
-    for name, value, (matrix_name, matrix, axis) in (("s", s, s_side), ("h", h, h_side)):
-        vectors = as_vectors(value, name)
-        if vectors.shape[-1] != matrix.shape[axis]:
+def _as_pairs(s: ArrayLike, h: ArrayLike, widths: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Check that queries and keys have these widths, and belong together."""
+    query, key = as_vectors(s, "s"), as_vectors(h, "h")
+    for name, vectors, width in zip("sh", (query, key), widths, strict=True):
+        if vectors.shape[-1] != width:
             raise ValueError(
-                f"{name} must be as long as {matrix_name} has {('rows', 'columns')[axis]}, "
-                f"got shapes {vectors.shape} and {matrix.shape}"
+                f"{name} must be vectors of {width} numbers, got shape {vectors.shape}"
             )
-        pair.append(vectors)
-    query, key = pair
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
-        raise ValueError(
-            f"s and h must have the same leading axes, or one of them be a single vector, "
-            f"got shapes {query.shape} and {key.shape}"
-        )
+        rule = "have the same leading axes, or one of them be a single vector"
+        raise ValueError(f"s and h must {rule}, got shapes {query.shape} and {key.shape}")
     return query, key
 
 
@@ -78,10 +64,8 @@ def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
     """Check that two matrices have equally many rows."""
     factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
     if len(factors.u) != len(factors.v):
-        raise ValueError(
-            "u and v must have equally many rows, "
-            f"got shapes {factors.u.shape} and {factors.v.shape}"
-        )
+        found = f"{factors.u.shape} and {factors.v.shape}"
+        raise ValueError(f"u and v must have equally many rows, got shapes {found}")
     return factors
 
 
@@ -103,7 +87,7 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
     array([-4.,  4.])
     """
     matrix = as_matrix(w, "w")
-    query, key = _as_pairs(s, h, ("w", matrix, 0), ("w", matrix, 1))
+    query, key = _as_pairs(s, h, matrix.shape)
     return _dot(query @ matrix, key)
 
 
@@ -119,7 +103,7 @@ def reduced_rank_score(
     -4.0
     """
     left, right = _as_factors(u, v)
-    query, key = _as_pairs(s, h, ("u", left, 1), ("v", right, 1))
+    query, key = _as_pairs(s, h, (left.shape[1], right.shape[1]))
     return _dot(query @ left.T, key @ right.T)
 
 
@@ -132,45 +116,25 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
         return np.eye(d), np.eye(d)
     original = as_matrix(value, name)
     if original.shape != (d, d):
-        raise ValueError(f"{name} must be of shape {(d, d)} to match w, got shape {original.shape}")
-    moment, rounding, diagonal = (
-        original.astype(np.float64),
-        float(np.finfo(original.dtype).eps),
-        np.diag(original),
-    )
-    if (diagonal < 0).any():
-        raise ValueError(
-            f"{name} must be positive semidefinite, got {diagonal.min()} on its diagonal"
-        )
-    zero = diagonal == 0
-    if moment[zero].any() or moment[:, zero].any():
-        raise ValueError(
-            f"{name} must be positive semidefinite, "
-            "got a zero on its diagonal in a row that is not zero"
-        )
-    sizes = np.sqrt(
-        np.where(zero, 1, np.diag(moment))
-    )  # unscaled, coordinates in small units would be lost to rounding
+        raise ValueError(f"{name} must have shape {(d, d)}, got shape {original.shape}")
+    moment = original.astype(np.float64)
+    rounding = float(np.finfo(original.dtype).eps)
+    zero = np.diag(moment) <= 0
+    # Unscaled, coordinates in small units would be lost to rounding.
+    sizes = np.sqrt(np.where(zero, 1, np.diag(moment)))
     scaled = moment / sizes[:, np.newaxis] / sizes
-    gap = np.abs(scaled - scaled.T)
-    if gap.max() > math.sqrt(rounding):
-        i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-        raise ValueError(
-            f"{name} must be symmetric, "
-            f"got {original[i, j]} and {original[j, i]} across the diagonal"
-        )
+    gap = np.abs(scaled - scaled.T).max()
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
-    if values[0] < -math.sqrt(rounding) * d:
-        raise ValueError(
-            f"{name} must be positive semidefinite, "
-            f"got the eigenvalue {values[0]:.3g} (at unit diagonal)"
-        )
+    unsound = gap > math.sqrt(rounding) or values[0] < -math.sqrt(rounding) * d
+    if unsound or moment[zero].any() or moment[:, zero].any():
+        found = f"the eigenvalue {values[0]:.3g} and a difference of {gap:.3g} across the diagonal"
+        raise ValueError(f"{name} must be symmetric and positive semidefinite, got {found}")
     met = values > 8 * d * rounding * values[-1]
     values, axes = np.sqrt(values[met]), axes[:, met]
-    root, inverse = values[:, np.newaxis] * axes.T * sizes, axes / values / sizes[:, np.newaxis]
-    if (
-        len(root) < d
-    ):  # take the inverse that stays within the directions seen, then correct its rounding
+    root = values[:, np.newaxis] * axes.T * sizes
+    inverse = axes / values / sizes[:, np.newaxis]
+    if len(root) < d:
+        # Take the inverse that stays within the directions seen, then correct its rounding.
         basis = np.linalg.qr(root.T)[0]
         within = basis @ (basis.T @ inverse)
         inverse = within + inverse @ (np.eye(len(root)) - root @ within)
@@ -204,7 +168,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     """
     matrix = as_matrix(w, "w")
     k = check_integer(k, "k", 1, min(matrix.shape), "min(d2, d1)")
-    (d2, d1), dtype = matrix.shape, matrix.dtype
+    d2, d1 = matrix.shape
     root_s, inverse_s = _root(s_moment, d2, "s_moment")
     root_h, inverse_h = _root(h_moment, d1, "h_moment")
 
@@ -214,7 +178,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
     u[:, :rank] = inverse_s @ (x[:, :rank] * np.sqrt(sigma[:rank]))
     v[:, :rank] = inverse_h @ (yt[:rank].T * np.sqrt(sigma[:rank]))
     signs = _signs_of(u)
-    return Factors((u * signs).T.astype(dtype), (v * signs).T.astype(dtype))
+    return Factors(*((part * signs).T.astype(matrix.dtype) for part in (u, v)))
 
 
 def score_error(
@@ -232,14 +196,10 @@ def score_error(
     matrix = as_matrix(w, "w").astype(np.float64, copy=False)
     left, right = (x.astype(np.float64, copy=False) for x in _as_factors(u, v))
     if matrix.shape != (left.shape[1], right.shape[1]):
-        raise ValueError(
-            f"w must have a row for each column of u and a column for each column of v, "
-            f"got shapes {matrix.shape}, {left.shape} and {right.shape}"
-        )
-    root_s, root_h = (
-        _root(s_moment, len(matrix), "s_moment")[0],
-        _root(h_moment, matrix.shape[1], "h_moment")[0],
-    )
+        rule = f"have the shape of u.T @ v, {(left.shape[1], right.shape[1])}"
+        raise ValueError(f"w must {rule}, got shape {matrix.shape}")
+    root_s = _root(s_moment, len(matrix), "s_moment")[0]
+    root_h = _root(h_moment, matrix.shape[1], "h_moment")[0]
     return float(np.linalg.norm(root_s @ (matrix - left.T @ right) @ root_h.T))
 
 
@@ -269,7 +229,7 @@ def fit_factors(
     """
     original = as_matrix(target, "target")
     k = check_rank(k, original.shape)
-    matrix, dtype = original.astype(np.float64), original.dtype
+    matrix = original.astype(np.float64)
     largest = float(np.linalg.norm(matrix, 2))
     rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
     steps, rng = check_size(steps, "steps", 0), check_rng(rng)
@@ -281,7 +241,7 @@ def fit_factors(
         u, v = u - rate * (residual @ v), v - rate * (residual.T @ u)  # both from the old factors
         residual = u @ v.T - matrix
         losses.append(np.vdot(residual, residual) / 2)
-    return Fit(u.astype(dtype), v.astype(dtype), np.array(losses))
+    return Fit(u.astype(original.dtype), v.astype(original.dtype), np.array(losses))
 
 
 def _small_start(n: int, k: int, largest: float, rng: np.random.Generator) -> FloatArray:

@@ -32,9 +32,6 @@ def kv_cache_numbers(
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
     """
-    if hasattr(layers, "keys") or hasattr(layers, "to_dict"):
-        way = "read_config(config).parts has the arguments, part by part"
-        raise TypeError(f"layers must be an integer, got {type(layers).__name__}: {way}")
     layers = check_integer(layers, "layers", 1)
     kinds = {
         "heads": heads if groups is None and latent is None else None,
@@ -43,23 +40,16 @@ def kv_cache_numbers(
     }
     chosen = [name for name, number in kinds.items() if number is not None]
     if len(chosen) != 1:
-        raise ValueError(
-            "heads, groups or latent must be given, one of the three, "
-            f"got {', '.join(chosen) or 'none'}"
-        )
+        found = ", ".join(chosen) or "none"
+        raise ValueError(f"heads, groups or latent must be given, one of the three, got {found}")
     size = check_integer(kinds[chosen[0]], chosen[0], 1)
     rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
     if chosen == ["latent"]:
         if width is not None:
-            raise ValueError(
-                "width must be None with a latent, which stands for keys and values, "
-                f"got {_show(width)}"
-            )
+            raise ValueError(f"width must be None with a latent, got {_show(width)}")
         return layers * (size + rotary + index)
     if rotary:
-        raise ValueError(
-            f"rotary must be 0 without a latent: the keys themselves are rotated, got {rotary}"
-        )
+        raise ValueError(f"rotary must be 0 without a latent, got {rotary}")
     return layers * (2 * size * check_integer(width, "width", 1) + index)
 
 

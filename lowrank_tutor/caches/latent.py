@@ -6,7 +6,7 @@ what earlier tokens left, as in ``attention``. Results have the type of ``x``.
 """
 
 import math
-from typing import Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,15 +23,10 @@ from lowrank_tutor._tensors import (
     check_token_mask,
     each_head,
     shape_of,
+    softmax_mask,
     zero_hidden,
 )
 from lowrank_tutor.bilinear import factorize
-
-# The weight of a layer, head by head.
-SPLIT = (
-    ": weight.unflatten(0, (heads, -1)).mT with k_proj.weight, "
-    "or with mha.in_proj_weight.chunk(3)[1]; v likewise"
-)
 
 
 class Latent(NamedTuple):
@@ -45,19 +40,6 @@ class Latent(NamedTuple):
     up_v: Tensor
 
 
-@overload
-def latent_attention(
-    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
-    q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
-    causal: bool = ..., absorb: bool = ..., state: State | None = ...,
-    return_state: Literal[False] = ...,
-) -> Tensor: ...  # fmt: skip
-@overload
-def latent_attention(
-    x: Tensor, w_dkv: Tensor, w_uk: Tensor, w_uv: Tensor, w_q: Tensor, *,
-    q_rope: Tensor | None = ..., k_rope: Tensor | None = ..., token_mask: Tensor | None = ...,
-    causal: bool = ..., absorb: bool = ..., state: State | None = ..., return_state: Literal[True],
-) -> tuple[Tensor, State]: ...  # fmt: skip
 def latent_attention(
     x: Tensor,
     w_dkv: Tensor,
@@ -72,7 +54,7 @@ def latent_attention(
     absorb: bool = True,
     state: State | None = None,
     return_state: bool = False,
-) -> Tensor | tuple[Tensor, State]:
+) -> Tensor | Any:
     r"""Attend to tokens ``x`` (batch, n, dim) of which only a latent is stored.
 
     The result is (batch, heads, n, d_v). Since $q^\top (W_{UK}^\top c) = (W_{UK} q)^\top c$ and
@@ -109,12 +91,25 @@ def latent_attention(
     >>> short.shape, torch.allclose(short, long, atol=1e-4)
     (torch.Size([1, 2, 5, 4]), True)
     """
-    _check_latent(x, w_dkv, w_uk, w_uv, w_q, q_rope, k_rope, token_mask)
-    (causal, return_state), absorb = (
-        check_causal(causal, state, return_state),
-        check_bool(absorb, "absorb"),
-    )
-    (batch, n, _), d_c, heads = x.shape, w_dkv.shape[1], w_q.shape[0]
+    check_floating("x", check_tensor("x", x, ("batch", "n", "dim")))
+    batch, n, dim = x.shape
+    d_c = check_like("w_dkv", w_dkv, (dim, "d_c"), "x", x).shape[1]
+    groups, _, d_h = check_like("w_uk", w_uk, ("groups", d_c, "d_h"), "x", x).shape
+    check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
+    heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
+    if 0 in (n, dim):
+        raise ValueError(f"x must hold at least one number of one token, got shape {shape_of(x)}")
+    if groups == 0 or heads % groups:
+        raise ValueError(f"w_q must have a multiple of the {groups} heads of w_uk, got {heads}")
+    if q_rope is not None:
+        check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
+        check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)
+    elif k_rope is not None:
+        raise ValueError("q_rope must be given with k_rope, got None")
+    if token_mask is not None:
+        check_token_mask(token_mask, x, (batch, n))
+    causal, return_state = check_causal(causal, state, return_state)
+    absorb = check_bool(absorb, "absorb")
     x = zero_hidden(x, token_mask)
     stored = x @ w_dkv
     q = x[:, None] @ w_q  # (batch, heads, n, d_h)
@@ -126,23 +121,23 @@ def latent_attention(
         stored = torch.cat([stored, zero_hidden(k_rope, token_mask).to(stored.dtype)], dim=2)
         q = torch.cat([q, zero_hidden(q_rope, token_mask).to(q.dtype)], dim=3)
     mask = token_mask
+    real = x.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask.clone()
     if state is not None:
         older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))
         stored = torch.cat([older.to(stored.dtype), stored], dim=1)
-        mask = torch.cat(
-            [was_real.bool(), x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask],
-            dim=1,
-        )
+        mask = real = torch.cat([was_real.bool(), real], dim=1)
     keys = stored[:, None]
     values = keys[..., :d_c]
     if not absorb:
         rotated = keys[..., d_c:].expand(-1, w_uk.shape[0], -1, -1)
         keys, values = torch.cat([values @ w_uk, rotated], dim=3), values @ w_uv
-    mixed = _attend(q, keys, values, scale, mask, causal)
+    if mask is None:
+        mixed = attend(q, keys, values, causal=causal, scale=scale)
+    else:
+        seen = softmax_mask(mask, n if causal else None)
+        mixed = attend(q, keys, values, seen, scale=scale)
     out = zero_hidden(mixed @ w_uv if absorb else mixed, token_mask).to(x.dtype)
-    if not return_state:
-        return out
-    return out, (stored, x.new_ones(batch, n, dtype=torch.bool) if mask is None else mask.clone())
+    return (out, (stored, real)) if return_state else out
 
 
 def latent_from_heads(
@@ -151,19 +146,15 @@ def latent_from_heads(
     k: int,
     *,
     moment: Tensor | None = None,
-    query_moment: Tensor | None = None,
-    output: Tensor | None = None,
 ) -> Latent:
     r"""Turn the keys' and values' weights of all heads into one latent of ``k`` numbers.
 
     The weights side by side, $[W_K\; W_V]$, are cut to rank ``k`` in one go, so that what keys and
     values have in common is stored once (Meng et al., 2025, arXiv:2502.07864). The cut keeps best
     the keys and values of tokens with the second moment ``moment`` (Wang et al., 2024,
-    arXiv:2403.07378); of the keys, the scores $q^\top k$ of independent queries with
-    ``query_moment``; of the values, their part in the output, $W_O^\top v$ with ``output``. What is
-    not given counts as the identity. Scores and outputs have different units, so each is scaled to
-    a total mean square of 1 before the cut, and counts for half: a factor that a model moves from
-    $W_K$ to $W_Q$, or from $W_V$ to $W_O$, changes nothing.
+    arXiv:2403.07378), by default the identity. Keys and values have different units, so each is
+    scaled to a total mean square of 1 before the cut, and counts for half: a factor that a model
+    moves from $W_K$ to $W_Q$, or from $W_V$ to $W_O$, changes nothing.
 
     Parameters
     ----------
@@ -175,13 +166,6 @@ def latent_from_heads(
     moment : Tensor, shape (dim, dim), optional
         $E\,x x^\top$, for tokens (n, dim) ``x.T @ x / n``; not centered. Best in float64:
         directions that rounding could have made are left out.
-    query_moment : Tensor, shape (heads, d_h, d_h), optional
-        $E\,q q^\top$, for queries (heads, n, d_h) ``q.mT @ q / n``; added up over heads that share
-        a key. Where positions rotate queries, turn each back by the distances at which it meets
-        keys.
-    output : Tensor, shape (heads, d_v, dim_out), optional
-        $W_O$, which maps a head's value to the output; side by side along dim_out for heads that
-        share a value.
 
     Examples
     --------
@@ -191,57 +175,29 @@ def latent_from_heads(
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
     """
-    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h"), SPLIT))
+    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
     heads, dim, d_h = w_k.shape
     d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
         moment = as_moment(moment, dim)
-    keys_used = values_used = None
-    if query_moment is not None:
-        check_tensor("query_moment", query_moment, (heads, d_h, d_h))
-        keys_used = _as_semidefinite("query_moment", query_moment)
-    if output is not None:
-        check_tensor("output", output, (heads, d_v, "dim_out"))
-        table = as_finite("output", output)
-        largest = table.abs().max()
-        if largest == 0:
-            raise ValueError("output must be non-zero, got zeros")
-        table = table / largest  # the size does not matter, but the square must not vanish
-        values_used = table @ table.mT
-
-    key_columns, key_return = _as_used(as_finite("w_k", w_k), keys_used, moment)
-    value_columns, value_return = _as_used(as_finite("w_v", w_v), values_used, moment)
-    joint = torch.cat(
-        [part.transpose(0, 1).flatten(1) for part in (key_columns, value_columns)], dim=1
-    )
+    keys, key_size = _unit(as_finite("w_k", w_k), moment)
+    values, value_size = _unit(as_finite("w_v", w_v), moment)
+    joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (keys, values)], dim=1)
     u, v = factorize(joint.numpy(), k, s_moment=None if moment is None else moment.numpy())
     up_k, up_v = torch.split(torch.from_numpy(v), [heads * d_h, heads * d_v], dim=1)
     ups = (
-        part.reshape(k, heads, -1).transpose(0, 1) @ back
-        for part, back in ((up_k, key_return), (up_v, value_return))
+        part.reshape(k, heads, -1).transpose(0, 1) * size
+        for part, size in ((up_k, key_size), (up_v, value_size))
     )
     return Latent(*(part.to(w_k).contiguous() for part in (torch.from_numpy(u.T), *ups)))
 
 
-def _as_used(table: Tensor, used: Tensor | None, moment: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Rescale a table (heads, dim, d) so that equal errors of its entries do equal harm.
-
-    The way back is returned, too. ``used`` (heads, d, d) is the second moment of what a head's
-    columns meet. The mean square of the result is 1.
-    """
-    if used is None:
-        root = back = torch.eye(table.shape[2], dtype=table.dtype)
-    else:
-        values, axes = torch.linalg.eigh(used)
-        # A direction that nothing meets counts for next to nothing instead of nothing, so that the
-        # root is invertible.
-        values = values.clamp(min=64 * torch.finfo(values.dtype).eps * values.max()).sqrt()[:, None]
-        root, back = axes * values, (axes / values).mT
-    turned = table @ root
-    seen = turned if moment is None else moment.to(turned.dtype) @ turned
-    size = math.sqrt(float((turned * seen).sum().clamp(min=0))) or 1.0
-    return turned / size, size * back
+def _unit(table: Tensor, moment: Tensor | None) -> tuple[Tensor, float]:
+    """Divide a table (heads, dim, d) by its root mean square for tokens, which is returned, too."""
+    seen = table if moment is None else moment.to(table.dtype) @ table
+    size = math.sqrt(float((table * seen).sum().clamp(min=0))) or 1.0
+    return table / size, size
 
 
 def as_finite(name: str, value: Tensor) -> Tensor:
@@ -254,83 +210,16 @@ def as_finite(name: str, value: Tensor) -> Tensor:
 
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
-    """Return a second moment (dim, dim) on the CPU.
+    """Return a second moment (dim, dim), symmetric and semidefinite to half its digits, on the CPU.
 
     Its type tells `factorize` how much rounding to expect.
     """
-    _as_semidefinite(
-        "moment", check_tensor("moment", moment, (dim, dim), ": of inputs x it is x.T @ x / len(x)")
-    )
+    numbers = as_finite("moment", check_tensor("moment", moment, (dim, dim)))
+    slack = math.sqrt(torch.finfo(moment.dtype).eps) * float(numbers.abs().max())
+    gap = float((numbers - numbers.mT).abs().max())
+    least = float(torch.linalg.eigvalsh((numbers + numbers.mT) / 2).min())
+    if slack == 0 or gap > slack or least < -slack * dim:
+        rule = "non-zero, symmetric, and positive semidefinite"
+        found = f"the eigenvalue {least:.3g} and a difference of {gap:.3g} across the diagonal"
+        raise ValueError(f"moment must be {rule}, got {found}")
     return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
-
-
-def _as_semidefinite(name: str, value: Tensor) -> Tensor:
-    """Return second moments (..., d, d) if they are symmetric and positive semidefinite.
-
-    This is checked to half their digits.
-    """
-    moments = as_finite(name, value)
-    slack = math.sqrt(torch.finfo(value.dtype).eps) * float(moments.abs().max())
-    if slack == 0:
-        raise ValueError(f"{name} must be non-zero, got zeros")
-    gap = float((moments - moments.mT).abs().max())
-    if gap > slack:
-        raise ValueError(
-            f"{name} must be symmetric, got a difference of {gap:.3g} across the diagonal"
-        )
-    moments = (moments + moments.mT) / 2
-    least = float(torch.linalg.eigvalsh(moments).min())
-    if least < -slack * moments.shape[-1]:
-        raise ValueError(f"{name} must be positive semidefinite, got the eigenvalue {least:.3g}")
-    return moments
-
-
-def _attend(
-    q: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, causal: bool
-) -> Tensor:
-    """Attend with a given scale; queries are the last of the tokens."""
-    if mask is None:
-        return attend(q, keys, values, causal=causal, scale=scale)
-    n, n_keys = q.shape[2], keys.shape[2]
-    seen = mask[:, None, None, :]
-    if causal:
-        seen = seen & torch.ones(n, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n)
-    seen = seen | ~seen.any(
-        dim=3, keepdim=True
-    )  # a query without keys is hidden itself, or all values are zeros
-    return attend(q, keys, values, seen, scale=scale)
-
-
-def _check_latent(
-    x: Tensor,
-    w_dkv: Tensor,
-    w_uk: Tensor,
-    w_uv: Tensor,
-    w_q: Tensor,
-    q_rope: Tensor | None,
-    k_rope: Tensor | None,
-    token_mask: Tensor | None,
-) -> None:
-    check_tensor("x", x, ("batch", "n", "dim"))
-    batch, n, dim = x.shape
-    check_floating("x", x)
-    if 0 in (n, dim):
-        raise ValueError(
-            f"x must hold at least one token of at least one number, got shape {shape_of(x)}"
-        )
-    d_c = check_like("w_dkv", w_dkv, (dim, "d_c"), "x", x).shape[1]
-    groups, _, d_h = check_like("w_uk", w_uk, ("groups", d_c, "d_h"), "x", x).shape
-    check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
-    heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
-    if groups == 0 or heads % groups:
-        raise ValueError(
-            f"w_q must have {groups} heads, as w_uk has, or a multiple, got shape {shape_of(w_q)}"
-        )
-    if (q_rope is None) != (k_rope is None):
-        present, missing = ("k_rope", "q_rope") if q_rope is None else ("q_rope", "k_rope")
-        raise ValueError(f"{missing} must be given with {present}, got None")
-    if q_rope is not None:
-        check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
-        check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)
-    if token_mask is not None:
-        check_token_mask(token_mask, x, (batch, n))

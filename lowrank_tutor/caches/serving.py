@@ -16,7 +16,9 @@ SPLITS = ("tensor", "data", "tokens")
 # Q4_0 (8 bits for 16 weights, 16 for 32), and MXFP4 (8 bits for 32 weights).
 WEIGHT_BITS = (16, 8, 4.5, 4.25)
 CACHE_BITS = (16, 8, 4)  # without scales, and of states always 16, as servers keep them
-MOST_TOKENS, MOST_CARDS, MOST_BILLIONS = 2**24, 1024, 1e5
+MOST_TOKENS = 2**24
+MOST_CARDS = 1024
+MOST_BILLIONS = 1e5
 
 
 class PublishedCache(NamedTuple):

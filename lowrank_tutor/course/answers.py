@@ -486,8 +486,7 @@ QUESTIONS = {
             "The smallest width of a head": 99,
         },
         "The logits are a product through the width. Log-softmax subtracts one number from each "
-        "row. And what bounds"
-        "the rank of the probabilities?",
+        "row. And what bounds the rank of the probabilities?",
         (
             ...,
             512,

@@ -32,9 +32,11 @@ with needed(__name__):
     from lowrank_tutor.figures.spectrum import spectrum
     from lowrank_tutor.figures.storyteller import storyteller
     from lowrank_tutor.figures.tilt import tilt
+    from lowrank_tutor.figures.two_cuts import two_cuts
     from lowrank_tutor.figures.windows import windows
 
 __all__ = [
     "album", "arrows", "attend", "budget", "card", "cloud", "dice", "downhill",
-    "error_against_loss", "moving", "score", "shadow", "spectrum", "storyteller", "tilt", "windows",
+    "error_against_loss", "moving", "score", "shadow", "spectrum", "storyteller", "tilt",
+    "two_cuts", "windows",
 ]  # fmt: skip

@@ -4,9 +4,7 @@ const arrows = ({ place, data, move }) => {
   const ellipse = form === "ellipse";
   const TURN = Math.PI / 180;
   let state = null,
-    svd = null,
-    eigen = false,
-    clear = () => {};
+    svd = null;
   const times = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
   const onCircle = (theta) => [Math.cos(theta), Math.sin(theta)];
   const { dot, scaled, written } = vectors;
@@ -89,18 +87,9 @@ const arrows = ({ place, data, move }) => {
       ...byKeys,
     });
     curve.grab("angle");
-    const show = (on) => {
-      eigen = on;
-      draw();
-    };
-    const seen = controls.toggle(side, { label: "show the eigenvectors too", input: show });
-    clear = () => seen.show((eigen = false));
   }
-  const note = side.appendChild(element("p"));
 
   // What is drawn
-  const across = (panel, name, direction, length, look) =>
-    panel.line(name, [scaled(direction, -length), scaled(direction, length)], look);
   const corner = (p, q, size) => {
     // the mark of a right angle between p and q
     const [e, f] = [p, q].map((one) => scaled(one, size / (Math.hypot(...one) || 1)));
@@ -178,34 +167,6 @@ const arrows = ({ place, data, move }) => {
       text: Math.round(at) + " degrees",
     });
   };
-  const drawEigen = (reached) => {
-    const [[a, b], [c, d]] = state.a;
-    const half = (a + d) / 2,
-      root = half * half - (a * d - b * c);
-    const values = root < 0 ? [] : [half + Math.sqrt(root), half - Math.sqrt(root)];
-    [0, 1].forEach((i) => {
-      const value = values[i];
-      // (A - value I) x = 0: x is perpendicular to both rows of A - value I, so to the longer one
-      const rows = [
-        [a - value, b],
-        [c, d - value],
-      ].sort((p, q) => Math.hypot(...q) - Math.hypot(...p));
-      const direction =
-        Math.hypot(...rows[0]) > 1e-12 ? onCircle(angle([-rows[0][1], rows[0][0]])) : [1 - i, i];
-      const seen = eigen && value !== undefined;
-      [
-        [inputs, 1.3],
-        [outputs, 0.97 * reached],
-      ].forEach(([panel, length]) => {
-        if (seen) across(panel, "eigen" + i, direction, length, "ink thin dashed eigen");
-        panel.hide("eigen" + i, !seen);
-      });
-    });
-    const list = values.map((value) => format(value, ".2f")).join(" and ");
-    const real = "If x lies on a dashed line, so does Ax. Eigenvalues: " + list + ".";
-    const none = "Ax never lies on the line of x: this matrix has no real eigenvalue.";
-    note.textContent = !eigen ? "" : list ? real : none;
-  };
   const draw = () => {
     const reached = Math.max(reach, 1.02 * svd.s[0]);
     outputs.resize(box(reached));
@@ -240,10 +201,7 @@ const arrows = ({ place, data, move }) => {
       "A = ",
       element("span", {}, ...state.a.flatMap((row) => row.map(entry))),
     );
-    if (ellipse) {
-      drawTurn(reached);
-      drawEigen(reached);
-    }
+    if (ellipse) drawTurn(reached);
     outputs.separate("name", "name of half 0", "name of half 1", "name 0", "name 1");
   };
 
@@ -262,10 +220,6 @@ const arrows = ({ place, data, move }) => {
       draw();
     },
     eases: { a: 0, theta: 0 },
-    glow: () => {
-      if (rank() < 2) return "rank";
-      return ellipse && svd.s[0] - svd.s[1] > 0.01 * svd.s[0] && isRight(...both()) ? "length" : "";
-    },
     numbers: () => ({
       sigma_1: svd.s[0],
       sigma_2: svd.s[1],
@@ -273,7 +227,6 @@ const arrows = ({ place, data, move }) => {
       ...(ellipse ? { length: Math.hypot(...times(state.a, onCircle(state.theta))) } : {}),
     }),
     table: () => ({ a: state.a }),
-    clear: () => clear(),
     values: () => ({ degrees: degrees(state.theta) }),
     remarks: () => {
       if (rank() < 2) return [rank() ? "flat" : "zero"];

@@ -69,9 +69,9 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrum
         The matrix at first; entries of a size up to 100.
     form : str
         ``"ellipse"`` shows the unit circle beside its image, and $\|Ax\|$ over the angle. It marks
-        the right angle if the images of x and of its perpendicular form one, and eigenvectors on
-        request. ``"rank"`` shows the columns, and the ellipse of their sums with its half-axes,
-        which falls flat if both columns lie on one line.
+        the right angle if the images of x and of its perpendicular form one. ``"rank"`` shows the
+        columns, and the ellipse of their sums with its half-axes, which falls flat if both columns
+        lie on one line.
 
     Examples
     --------

@@ -76,7 +76,7 @@ const budget = ({ figure, place, data, move }) => {
   };
 
   // The meter, and bars of the jobs
-  const board = controls.box(place, "cutting budget"),
+  const board = controls.box(place, "cutting desk budget"),
     left = controls.box(board),
     side = controls.titled(board, "Right answers by job");
   const meter = left.appendChild(

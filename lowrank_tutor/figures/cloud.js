@@ -83,7 +83,6 @@ const cloud = ({ place, data, move, morph }) => {
     }),
     table: () => ({ points }),
     eases: { center: 0 },
-    glow: () => (center[0] === 0 && center[1] === 0 ? "apart" : ""),
     remarks: () => (center[0] === 0 && center[1] === 0 ? ["home"] : apart() > 80 ? ["across"] : []),
   };
 };

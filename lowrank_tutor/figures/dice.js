@@ -138,7 +138,6 @@ const dice = ({ place, data, move, tell }) => {
     }),
     values: counted,
     eases: { eps: 0 },
-    glow: () => (numbers.inside === count() ? "inside" : ""),
     clear: () => {
       chosen = null;
       if (found) showPair();

@@ -97,7 +97,6 @@ const downhill = ({ place, data, move }) => {
     numbers: () => ({ f: ball()[0], c: ball()[1], height: height(ball()) }),
     table: () => ({ places }),
     eases: { start: 0, size: 0, step: 1 },
-    glow: () => (height(ball()) < 0.001 ? "height" : ""),
     remarks: () => {
       const before = places[places.length - 2];
       if (!inside(stepFrom(ball()))) return ["gone"];

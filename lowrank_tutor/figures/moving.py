@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +11,12 @@ from matplotlib.axes import Axes
 
 from lowrank_tutor._checks import check_choice
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square, still
+from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import number
 from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
+
+COLORS = {"teal": TEAL, "orange": ORANGE, "violet": VIOLET, "gray": GRAY, "ink": INK}
 
 A = np.array([[3.0, 0.0], [4.0, 5.0]])  # of chapter 2
 POINTS = np.array([[3.0, 1.0], [1.0, 2.0], [-1.0, 0.0], [-3.0, -2.0], [2.0, -1.0], [-2.0, 0.0]])
@@ -34,6 +34,16 @@ W, ROOT = (
 KEYS, VALUES = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([5.0, 0.0])
 
 
+class Shape(NamedTuple):
+    """A shape of a panel: what draws it in the browser, its points, its look, and its words."""
+
+    panel: int
+    kind: str  # line, area, dots, arrow, rect, text, or handle
+    points: Any  # (n, 2), or None where it is not seen
+    look: str
+    words: str = ""
+
+
 class Scene(NamedTuple):
     """What moves, and what is said about it."""
 
@@ -42,17 +52,17 @@ class Scene(NamedTuple):
         float
     ]  # from the first value of t to the last: where it stops for readers who want no motion
     step: float
+    every: int  # steps from one drawing to the next; in between, points move on straight lines
     start: float
     seconds: float
     say: str
     readouts: dict[str, tuple[str, str]]
     caption: str
     numbers: Callable[[float], dict[str, float]]
-    draw: Callable[..., None]  # draw(t, *axes)
-    data: dict[str, Any]
-    panels: int = 2
+    shapes: Callable[[float], list[Shape]]
+    panels: list[dict[str, Any]]
     unit: str = ""
-    remarks: Mapping[str, str] = MappingProxyType({})
+    remarks: Sequence[str] = ()  # what is said from each whole t on
 
 
 def moving(scene: str = "turns", t: float | None = None) -> Instrument:
@@ -83,25 +93,85 @@ def moving(scene: str = "turns", t: float | None = None) -> Instrument:
     at = number("t", shown.start if t is None else t, shown.stations[0], shown.stations[-1])
     return figure(
         name="moving",
-        parts=("vectors", "scenes"),
         state={"t": at},
         numbers=shown.numbers(at),
         say=shown.say,
-        remarks=dict(shown.remarks),
-        data={
-            "scene": scene,
-            "stations": shown.stations,
-            "step": shown.step,
-            "label": shown.label,
-            "seconds": shown.seconds,
-            "unit": shown.unit,
-            "panels": shown.panels,
-            **shown.data,
-        },
+        remarks={str(i): words for i, words in enumerate(shown.remarks)},
+        data={name: getattr(shown, name)
+              for name in ("label", "stations", "step", "every", "seconds", "unit", "panels")}
+        | {"numbers": _table(shown), "shapes": _film(shown),
+           "remarked": bool(shown.remarks)},
         readouts=shown.readouts,
         caption=shown.caption,
-        picture=still(shown.draw, at, size=(3 * shown.panels, 3), ncols=shown.panels),
-    )
+        picture=still(_draw, shown, at, size=(3 * len(shown.panels), 3), ncols=len(shown.panels)),
+    )  # fmt: skip
+
+
+def _places(scene: Scene) -> list[float]:
+    """Return the values that t may have."""
+    first, last = scene.stations[0], scene.stations[-1]
+    count = round((last - first) / scene.step)
+    return [round(first + i * scene.step, 6) for i in range(count + 1)]
+
+
+def _table(scene: Scene) -> list[dict[str, float]]:
+    """Return the numbers at all places, in twelve digits."""
+    rows = map(scene.numbers, _places(scene))
+    return [{name: float(f"{x:.12g}") for name, x in row.items()} for row in rows]
+
+
+def _film(scene: Scene) -> list[list[Any]]:
+    """Return each shape with its points in every drawing, or in one if they stay."""
+    drawings = [scene.shapes(t) for t in _places(scene)[:: scene.every]]
+    film = []
+    for shape, *moved in zip(drawings[0], *drawings, strict=True):
+        frames = [
+            None if one.points is None else np.round(one.points, 3).ravel().tolist()
+            for one in moved
+        ]
+        still = all(frame == frames[0] for frame in frames)
+        film.append([*shape[:2], *shape[3:], frames[:1] if still else frames])
+    return film
+
+
+def _draw(scene: Scene, t: float, *axes: Axes) -> None:
+    for ax, panel in zip(axes, scene.panels, strict=True):
+        ax.set(xlim=panel["x"], ylim=panel["y"], title=panel["title"],
+               yscale="log" if panel.get("yLog") else "linear")  # fmt: skip
+        ax.grid(visible=False)
+        if panel["width"] == panel["height"]:
+            ax.set_aspect("equal")
+    for at, kind, points, look, words in scene.shapes(t):
+        if points is None or kind == "handle":
+            continue
+        ax, color = axes[at], COLORS.get(look.split()[0], "white")
+        x, y = np.transpose(points)
+        dashes = {"dotted": ":", "dashed": "--"}.get(look.split()[-1], "-")
+        if kind == "text":
+            ax.text(x[0], y[0], words.format(**scene.numbers(t)), color=color, ha="center")
+        elif kind in ("area", "rect"):
+            corners = (x, y) if kind == "area" else (x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
+            ax.fill(*corners, color=color, alpha=0.8 if "solid" in look else 0.2)
+        elif kind == "arrow":
+            ax.annotate("", points[1], points[0], arrowprops={"arrowstyle": "->", "color": color})
+        else:
+            ax.plot(x, y, "." if kind == "dots" else dashes, color=color, linewidth=1.5)
+
+
+def _plane(title: str, reach: float, size: int = 300) -> dict[str, Any]:
+    return {"title": title, "width": size, "height": size, "margin": [8, 8, 8, 8],
+            "x": [-reach, reach], "y": [-reach, reach]}  # fmt: skip
+
+
+def _cross(panel: int, reach: float) -> list[Shape]:
+    """Return the two axes of a plane."""
+    return [Shape(panel, "line", np.array([[-reach, 0], [reach, 0]])[:, order], "gray thin dotted")
+            for order in ([0, 1], [1, 0])]  # fmt: skip
+
+
+def _through(way: Floats, reach: float) -> Any:
+    """Return the ends of the line along a direction, at the edges of a plane."""
+    return np.outer([-1, 1], way) * reach / np.abs(way).max()
 
 
 def _share(t: float, start: float) -> float:
@@ -129,17 +199,27 @@ def _turned(t: float) -> dict[str, float]:
     }
 
 
-def _draw_turns(t: float, ax: Axes) -> None:
+NAMES = ("v\u2081", "\u03c3\u2081u\u2081"), ("v\u2082", "\u03c3\u2082u\u2082")
+CIRCLE = np.array([_turn(10.0 * i)[:, 0] for i in range(37)])
+
+
+def _turns(t: float) -> list[Shape]:
     now = _turned(t)
     table = _turn(now["last"]) @ np.diag([now["sigma_1"], now["sigma_2"]]) @ _turn(now["first"])
-    around = np.array(
-        [np.cos(np.linspace(0, 2 * np.pi, 200)), np.sin(np.linspace(0, 2 * np.pi, 200))]
-    )
-    ax.plot(*around, ":", color=GRAY)
-    ax.plot(*(table @ around), color=INK)
-    for v, color, name in ((_turn(45)[:, 0], TEAL, "$v_1$"), (_turn(45)[:, 1], VIOLET, "$v_2$")):
-        arrow(ax, table @ v, color=color, name=name)
-    square(ax, 7)
+    shapes = [
+        *_cross(0, 7),
+        Shape(0, "line", CIRCLE, "gray thin dotted"),
+        Shape(0, "line", CIRCLE @ table.T, "ink"),
+    ]
+    for v, color, names in zip(_turn(45).T, ("teal", "violet"), NAMES, strict=True):
+        tip = table @ v
+        beside = [tip * (1 + 0.5 / np.linalg.norm(tip))]
+        shapes += [
+            Shape(0, "arrow", [np.zeros(2), tip], color),
+            Shape(0, "text", beside if t < 3 else None, f"{color} middle", names[0]),
+            Shape(0, "text", beside if t == 3 else None, f"{color} middle", names[1]),
+        ]
+    return shapes
 
 
 def _along(t: float) -> dict[str, float]:
@@ -147,14 +227,23 @@ def _along(t: float) -> dict[str, float]:
     return {"along": along, "across": float((POINTS**2).sum()) - along}
 
 
-def _draw_line(t: float, plane: Axes, bars: Axes) -> None:
-    way = _turn(t)[:, 0]
-    plane.axline((0, 0), tuple(way), color=INK, linewidth=1)
-    for point in POINTS:
-        plane.plot(*np.transpose([point, way * (way @ point)]), color=ORANGE)
-    plane.plot(*POINTS.T, "o", color=INK)
-    square(plane, 4)
-    bars.bar(["along", "across"], list(_along(t).values()), color=[TEAL, ORANGE])
+def _line(t: float) -> list[Shape]:
+    way, (along, across) = _turn(t)[:, 0], _along(t).values()
+    feet, total = np.outer(POINTS @ way, way), along + across
+    return [
+        *_cross(0, 4),
+        Shape(0, "line", _through(way, 4), "ink thin"),
+        *(Shape(0, "line", [p, foot], "orange") for p, foot in zip(POINTS, feet, strict=True)),
+        Shape(0, "dots", feet, "teal"),
+        Shape(0, "dots", POINTS, "ink"),
+        Shape(1, "rect", [[0.4, 0], [1.6, along]], "teal solid"),
+        Shape(1, "rect", [[0.4, along], [1.6, total]], "orange solid"),
+        Shape(1, "text", [[1, along / 2]] if along > 0.1 * total else None,
+              "paper middle", "along"),
+        Shape(1, "text", [[1, (along + total) / 2]] if across > 0.1 * total else None,
+              "paper middle", "across"),
+        Shape(0, "handle", [3.44 * way], "ink", "direction of the line"),
+    ]  # fmt: skip
 
 
 def _parted(t: float) -> dict[str, float]:
@@ -165,20 +254,32 @@ def _parted(t: float) -> dict[str, float]:
     return {"ratio": gap / scatter, "gap": gap, "scatter": scatter, "right": right}
 
 
-def _draw_classes(t: float, plane: Axes, strip: Axes) -> None:
-    way = _turn(t)[:, 0]
-    plane.axline((0, 0), tuple(_turn(t)[:, 1]), color=GRAY, linestyle="--", linewidth=1)
-    arrow(plane, 2 * way, -2 * way, color=TEAL)
-    for points, color, height in zip(GROUPS, (INK, VIOLET), (0.4, -0.4), strict=True):
-        plane.plot(*points.T, "o", color=color)
-        strip.plot(points @ way, np.full(4, height), "o", color=color)
-    strip.axvline(0, color=GRAY, linestyle="--")
-    square(plane, 4.2)
-    strip.set(xlim=(-4.2, 4.2), ylim=(-1, 1), yticks=[])
+def _classes(t: float) -> list[Shape]:
+    way, reach = _turn(t)[:, 0], 4.2
+    shapes = [
+        *_cross(0, reach),
+        Shape(0, "line", _through(_turn(t)[:, 1], reach), "gray thin dashed"),
+        Shape(0, "arrow", np.outer([-1, 1], 0.86 * reach * way), "teal"),
+        Shape(1, "line", [[0, -1], [0, 1]], "gray thin dashed"),
+    ]
+    for points, color, height in zip(GROUPS, ("ink", "violet"), (0.45, -0.45), strict=True):
+        spots = np.column_stack([points @ way, np.full(4, height)])
+        middle = spots.mean(axis=0)
+        shapes.append(Shape(1, "line", np.add([[0, -0.3], [0, 0.3]], middle), "teal"))
+        for panel, each in enumerate((points, spots)):
+            shapes.append(Shape(panel, "dots", each, f"{color} large"))
+            if color == "violet":
+                shapes.append(Shape(panel, "dots", each, "paper"))
+    return [*shapes, Shape(0, "handle", [0.86 * reach * way], "teal", "direction of the axis")]
+
+
+def _times(t: Any, at: Any) -> Any:
+    """Return what the stretched scale makes of a sum, in units of the mean of all."""
+    return np.exp(t * at * K + K / 2 * np.log(1 - 2 * t))
 
 
 def _bounded(t: float) -> dict[str, float]:
-    times = float(np.exp(t * LEVEL * K + K / 2 * np.log(1 - 2 * t)))
+    times = float(_times(t, LEVEL))
     return {"times": times, "bound": 1 / times}
 
 
@@ -191,21 +292,33 @@ def _exact() -> float:
     return math.exp(-half) * sum(half**j / math.factorial(j) for j in range(K // 2))
 
 
-def _hill(at: float) -> float:
+def _hill(at: Floats) -> Any:
     """Return the density of the sum of squares over its mean, 15 at its peak."""
     peak = 1 - 2 / K
-    return 15 * float(np.exp((K / 2 - 1) * np.log(at / peak) - K / 2 * (at - peak)))
+    return 15 * np.exp((K / 2 - 1) * np.log(at / peak) - K / 2 * (at - peak))
 
 
-def _draw_markov(t: float, scale: Axes, bound: Axes) -> None:
-    at, stretches = np.linspace(0.5, 1.8, 200), np.linspace(0, 0.3, 61)
-    scale.plot(at, np.exp(t * at * K + K / 2 * np.log(1 - 2 * t)), color=TEAL)
-    scale.axvline(LEVEL, color=ORANGE, linestyle=":")
-    scale.set(ylim=(0, 40), xlabel="sum / its mean", title="times its own mean")
-    bound.semilogy(stretches, [_bounded(each)["bound"] for each in stretches], color=TEAL)
-    bound.plot([t], [_bounded(t)["bound"]], "o", color=ORANGE)
-    bound.axhline(_exact(), color=INK, linestyle="--")
-    bound.set(xlabel="stretch t", title="Markov's bound")
+STRETCHES = np.linspace(0, 0.3, 61)
+
+
+def _markov(t: float) -> list[Shape]:
+    at, top = np.linspace(0.5, 1.8, 66), 40
+    end = min(1.8, (np.log(top) - K / 2 * np.log(1 - 2 * t)) / (K * t)) if t else 1.8
+    scale, here = np.linspace(0.5, end, 41), min(float(_times(t, LEVEL)), top)
+    bounds = 1 / _times(STRETCHES, LEVEL)
+    return [
+        Shape(0, "area", np.column_stack([at, _hill(at)]), "gray"),
+        Shape(0, "line", [[LEVEL, 0], [LEVEL, top]], "orange thin dotted"),
+        Shape(0, "line", np.column_stack([scale, _times(t, scale)]), "teal"),
+        Shape(0, "dots", [[LEVEL, here]], "orange"),
+        Shape(0, "text", [[LEVEL - 0.03, min(max(here + 0.6, 2), top - 3)]], "orange end",
+              "{times:.3g} times"),
+        Shape(1, "line", np.column_stack([STRETCHES, bounds]), "teal"),
+        Shape(1, "line", [[0, _exact()], [0.3, _exact()]], "ink thin dashed"),
+        Shape(1, "text", [[0.3, 1.25 * _exact()]], "ink end", "the exact chance"),
+        Shape(1, "dots", [[t, 1 / _times(t, LEVEL)]], "orange"),
+        Shape(1, "handle", [[t, 0.05]], "orange", "stretch"),
+    ]  # fmt: skip
 
 
 # The best table of rank 1 for queries whose second moment is ROOT @ ROOT
@@ -223,16 +336,19 @@ def _rescaled(t: float) -> dict[str, float]:
     }
 
 
-def _draw_rescale(t: float, queries: Axes, arrows: Axes) -> None:
+def _rescale(t: float) -> list[Shape]:
     kept = DOTS - _share(t, 1) * (DOTS - np.outer(DOTS @ U[:, 0], U[:, 0]))
     way = _share(t, 0) if t <= 1 else 1 - _share(t, 2)
     now = ROOT + way * (np.eye(2) - ROOT)
     read = (np.linalg.inv(ROOT) + way * (np.eye(2) - np.linalg.inv(ROOT))) @ U[:, 0]
-    for ax, table, line, reach in ((queries, now, read, 8), (arrows, W @ ROOT, VT[0], 16)):
-        ax.plot(*(table @ DOTS.T), ".", color=GRAY, markersize=3)
-        ax.plot(*(table @ kept.T), ".", color=INK, markersize=3)
-        ax.axline((0, 0), tuple(line), color=TEAL)
-        square(ax, reach)
+    shapes = [*_cross(0, 8), *_cross(1, 16)]
+    for panel, table, line, reach in ((0, now, read, 8), (1, W @ ROOT, VT[0], 16)):
+        shapes += [
+            Shape(panel, "dots", DOTS @ table.T, "gray small"),
+            Shape(panel, "dots", kept @ table.T if t >= 1 else None, "ink small"),
+            Shape(panel, "line", _through(line, reach), "teal"),
+        ]
+    return shapes
 
 
 # The delta rule with beta 1: each write projects the state onto the line of its pair
@@ -258,19 +374,24 @@ def _written(t: float) -> dict[str, float]:
     }
 
 
-def _draw_writes(t: float, ax: Axes) -> None:
-    for key, value, color in zip(KEYS, VALUES, (TEAL, VIOLET), strict=True):
-        ax.axline(tuple(key * value), tuple(key * value + [-key[1], key[0]]), color=color)
-    way = np.array([_state(each) for each in [*range(int(t) + 1), t]])
-    ax.plot(*way.T, "o-", color=INK, markersize=3)
-    ax.plot(*way[-1], "o", color=ORANGE)
-    ax.set(xlim=(-2, 8), ylim=(-6, 4), aspect="equal")
+def _writes(t: float) -> list[Shape]:
+    way = np.array([_state(min(i, t)) for i in range(9)])
+    return [
+        Shape(0, "line", [[5, -6], [5, 4]], "teal"),
+        Shape(0, "text", [[4.85, 3.2]], "teal end", "first key reads 5"),
+        Shape(0, "line", [[-2, 1.5], [8, -6]], "violet"),
+        Shape(0, "text", [[-1.6, 1.9]], "violet", "second key reads 0"),
+        Shape(0, "line", way, "ink thin"),
+        Shape(0, "dots", [BEST], "gray"),
+        Shape(0, "dots", way, "ink small"),
+        Shape(0, "dots", [_state(t)], "orange"),
+    ]
 
 
 MOVES: list[float] = [0, 1, 2, 3]
 SCENES = {
     "turns": Scene(
-        label="turn, stretch, turn", stations=MOVES, step=0.01, start=3, seconds=6, panels=1,
+        label="turn, stretch, turn", stations=MOVES, step=0.04, every=3, start=3, seconds=6,
         say="Turned by {first:.0f} degrees, stretched by {sigma_1:.2f} and {sigma_2:.2f}, "
             "and turned by {last:.0f} degrees.",
         readouts={
@@ -280,21 +401,26 @@ SCENES = {
         caption="The dotted circle holds all inputs of length 1. The first move turns v\u2081 and "
                 "v\u2082 onto the axes, the second stretches along the axes, "
                 "and the third turns the result.",
-        numbers=_turned, draw=_draw_turns,
-        data={"sigmas": np.linalg.svd(A, compute_uv=False).tolist(), "first": -45,
-              "last": _turned(3)["last"], "reach": 7},
+        numbers=_turned, shapes=_turns,
+        panels=[_plane("the unit circle, and what has become of it", 7, 340)],
     ),
     "line": Scene(
-        label="angle", stations=[0, 45, 90, 135, 180], step=1, start=0, seconds=8, unit="\u00b0",
+        label="angle", stations=[0, 45, 90, 135, 180], step=1, every=3, start=0, seconds=8,
+        unit="\u00b0",
         say="Along the line the squares add up to {along:.1f}, and across it to {across:.1f}.",
         readouts={"along": ("along the line", ".1f"), "across": ("across it", ".1f")},
         caption="The orange segments lead from each point to the line. "
                 "The two bars always add up to 38, the sum of the squared distances to the mean.",
-        numbers=_along, draw=_draw_line, data={"points": POINTS.tolist(), "reach": 4},
+        numbers=_along, shapes=_line,
+        panels=[
+            _plane("six points and a line through their mean", 4),
+            {"title": "sums of squares", "width": 240, "height": 300, "margin": [12, 12, 26, 36],
+             "x": [0, 2], "y": [0, 38], "axes": {"y": [0, 19, 38]}},
+        ],
     ),
     "classes": Scene(
-        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, start=0, seconds=10,
-        unit="\u00b0",
+        label="angle of the axis", stations=[0, 45, 90, 135, 180], step=1, every=3, start=0,
+        seconds=10, unit="\u00b0",
         say="The squared gap is {gap:.2f} and the scatter {scatter:.2f}, "
             "so the ratio is {ratio:.2f}. On the correct side are {right} of 8 points.",
         readouts={
@@ -305,45 +431,53 @@ SCENES = {
                 "the dashed threshold midway between the means. The right side shows each point "
                 "along the axis, a row for each class; teal strokes mark the means. "
                 "Watch the two rows move apart.",
-        numbers=_parted, draw=_draw_classes, data={"groups": GROUPS.tolist(), "reach": 4.2},
+        numbers=_parted, shapes=_classes,
+        panels=[
+            _plane("drag the axis", 4.2),
+            {"title": "along the axis", "width": 300, "height": 160, "margin": [8, 8, 8, 8],
+             "x": [-4.2, 4.2], "y": [-1, 1]},
+        ],
     ),
     "markov": Scene(
-        label="stretch t", stations=[0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3], step=0.005, start=0.05,
+        label="stretch t", stations=[0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3], step=0.005, every=1,
+        start=0.05,
         seconds=6,
         say="After the stretch, 50% above the mean is {times:.3g} times the mean, "
             "so its chance is at most {bound:.1%}.",
         readouts={"times": ("times the mean", ".3g"), "bound": ("Markov's bound", ".1%")},
         caption="The gray hill is the sum of 72 squares; the teal curve on the left is the "
                 "stretched scale, and its height is measured in means of the stretched sum.",
-        numbers=_bounded, draw=_draw_markov,
-        data={"k": K, "level": LEVEL, "exact": _exact(),
-              "density": [
-                  [round(float(at), 3), round(_hill(at), 3)] for at in np.linspace(0.5, 1.8, 66)
-              ]},
+        numbers=_bounded, shapes=_markov,
+        panels=[
+            {"title": "how many times its own mean the stretched sum is", "width": 300,
+             "height": 250, "margin": [10, 12, 34, 36], "x": [0.5, 1.8], "y": [0, 40],
+             "axes": {"x": [0.5, 1, 1.5], "y": [1, 10, 20, 30, 40], "xTitle": "sum / its mean"}},
+            {"title": "Markov's bound, one over that", "width": 300, "height": 250,
+             "margin": [10, 12, 34, 46], "x": [0, 0.3], "y": [0.002, 2], "yLog": True,
+             "axes": {"x": [0, 0.1, 0.2, 0.3], "y": [0.01, 0.1, 1], "xTitle": "stretch t"}},
+        ],
     ),
     "rescale": Scene(
-        label="rescale, cut, undo", stations=MOVES, step=0.01, start=3, seconds=8,
+        label="rescale, cut, undo", stations=MOVES, step=0.02, every=50, start=3, seconds=8,
         say="The scores are off by {error:.0%}; if W itself were cut, "
             "they would be off by {plain:.0%}.",
-        remarks={
-            "start": "The queries are long in one direction.",
-            "round": "In new units the queries are round, and no score has changed.",
-            "cut": "The cut keeps what the scores use most, so it loses least.",
-            "undone": "In the old units the teal line does not follow the cloud: "
-                      "it shows what the score reads.",
-        },
+        remarks=(
+            "The queries are long in one direction.",
+            "In new units the queries are round, and no score has changed.",
+            "The cut keeps what the scores use most, so it loses least.",
+            "In the old units the teal line does not follow the cloud: "
+            "it shows what the score reads.",
+        ),
         readouts={"error": ("error of the scores", ".0%"), "plain": ("if W itself is cut", ".0%")},
         caption="Gray dots are queries, the others what the cut leaves of them. The teal line on "
                 "the left shows the direction in which the score reads a query; "
                 "on the right it is the long axis of the arrows.",
-        numbers=_rescaled, draw=_draw_rescale,
-        data={"dots": DOTS.tolist(), "root": ROOT.tolist(), "inverse": np.linalg.inv(ROOT).tolist(),
-              "u": U[:, 0].tolist(), "v": VT[0].tolist(), "arrows": (W @ ROOT).tolist(),
-              "off": float(SIZES[1]) / WHOLE, "plain": _rescaled(3)["plain"], "reach": 8},
+        numbers=_rescaled, shapes=_rescale,
+        panels=[_plane("queries s", 8), _plane("arrows Wᵀs, which score the documents", 16)],
     ),
     "writes": Scene(
-        label="writes", stations=[float(i) for i in range(9)], step=0.05, start=0, seconds=8,
-        panels=1, say="The keys now read {read_1:.2f} and {read_2:.2f}; 5 and 0 were written.",
+        label="writes", stations=[float(i) for i in range(9)], step=0.05, every=20, start=0,
+        seconds=8, say="The keys now read {read_1:.2f} and {read_2:.2f}; 5 and 0 were written.",
         readouts={
             "read_1": ("the first key reads", ".2f"), "read_2": ("the second reads", ".2f"),
             "off": ("distance to the crossing", ".2f"),
@@ -351,7 +485,12 @@ SCENES = {
         caption="Every state on the teal line answers the first key correctly, and every state on "
                 "the violet one the second. "
                 "A write steps onto the line of its pair by the shortest way.",
-        numbers=_written, draw=_draw_writes,
-        data={"keys": KEYS.tolist(), "values": VALUES.tolist(), "best": BEST.tolist()},
+        numbers=_written, shapes=_writes,
+        panels=[
+            {"title": "a state of two numbers, and the line of each pair", "width": 340,
+             "height": 340, "margin": [8, 8, 30, 36], "x": [-2, 8], "y": [-6, 4],
+             "axes": {"x": [-2, 0, 2, 4, 6, 8], "y": [-6, -4, -2, 0, 2, 4],
+                      "xTitle": "first number of the state"}},
+        ],
     ),
 }  # fmt: skip

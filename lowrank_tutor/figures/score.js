@@ -180,7 +180,6 @@ const score = ({ place, data, move }) => {
     },
     numbers,
     eases: { s: 0, h: 0 },
-    glow: () => (Object.values(numbers()).some((value) => near(value, 0)) ? "score" : ""),
     table: () => ({ u: [u], v: [v], w }),
     remarks: () => {
       const { a, b } = numbers();

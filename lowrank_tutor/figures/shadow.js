@@ -153,7 +153,6 @@ const shadow = ({ place, data, move }) => {
       drawLoss();
     },
     eases: { x: 0, theta: 0 },
-    glow: () => (share() > 0.99995 || share() < 0.005 ? "share" : ""),
     numbers: () => ({
       share: share(),
       angle: angle(),

@@ -126,7 +126,6 @@ const spectrum = ({ place, data, move, morph }) => {
       draw();
     },
     eases: { s: 0, k: 1 },
-    glow: () => (state.k === errors.findIndex((error) => error <= 0.05) ? "relative_error" : ""),
     numbers: () => ({ relative_error: errors[state.k] }),
     table: () => ({ s: state.s }),
     values: () => ({ n: count, rank: state.s.filter((s) => s > 0).length }),

@@ -24,7 +24,12 @@ from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
 # What several figures need of the model, in a script of its own.
 MODEL = Script(
     "storytellerModel",
-    ("figures/parts/linalg.js", "data/storyteller_weights.json", "figures/parts/model.js"),
+    (
+        "figures/parts/linalg.js",
+        "data/storyteller_weights.json",
+        "figures/parts/model.js",
+        "figures/parts/stories.js",
+    ),
     ENGINE,
 )
 # Random directions that page and Python share.
@@ -192,6 +197,7 @@ def storyteller(
     cuts: tuple[str, ...] = ("sheets", "window", "means", "features"),
     head: int | None = None,
     demo: bool = False,
+    desk: bool = False,
 ) -> Instrument:
     """Cut the trained model's attention, and see what it forgets.
 
@@ -214,8 +220,11 @@ def storyteller(
         The head whose table is shown, by default the one in which the last word listens most to the
         answer.
     demo : bool
-        Whether the figure first shows by itself what a cut does, from all down to little, and back
+        Whether the figure first shows by itself what a cut does, from all down to two, and back
         to ``k``.
+    desk : bool
+        Whether the head's sheets, all heads, right answers by job, and a field for a story of
+        one's own stand beside the curve.
 
     Examples
     --------
@@ -232,7 +241,7 @@ def storyteller(
     return figure(
         name="storyteller",
         engine=MODEL,
-        parts=("demonstrate",),
+        parts=("demonstrate", "heatmap"),
         state={
             "story": words,
             "cut": cut,
@@ -252,6 +261,7 @@ def storyteller(
             "tales": TALES,
             "directions": CODES if RANDOM & {*cuts} else [],
             "demo": demonstration(settings(cut, n), k) if demo else [],
+            "desk": desk,
         },
         picture=still(curve, words, cut, k, size=(6.4, 2.6)),
         readouts={
@@ -270,10 +280,10 @@ def settings(cut: str, n: int) -> list[int]:
     return [k for k in way.settings if not way.by_words or k < n] + [0]
 
 
-def demonstration(every: list[int], k: int) -> list[tuple[int, int]]:
-    """Return milliseconds and the places of settings: all, down to the third, and back to ``k``."""
-    down = [(1500 + 180 * step, i) for step, i in enumerate(range(len(every) - 1, 1, -1))]
-    return [(0, len(every) - 1), *down, (down[-1][0] + 1400, every.index(k))]
+def demonstration(every: list[int], k: int) -> list[tuple[int, dict[str, int]]]:
+    """Return milliseconds and settings: all, down to the second, which stays, and back to ``k``."""
+    down = [(1500 + 180 * i, {"k": one}) for i, one in enumerate(every[-2:0:-1])]
+    return [(0, {"k": every[-1]}), *down, (down[-1][0] + 1400, {"k": k})]
 
 
 def as_options(cut: str, k: int) -> dict[str, Any]:

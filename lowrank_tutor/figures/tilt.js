@@ -259,7 +259,6 @@ const tilt = ({ place, data, move, tell }) => {
       return state.k > size / 2 ? ["beyond"] : [];
     },
     eases: { tilt: 1, k: 1 },
-    glow: () => (state.k === enough() ? "relative_error" : ""),
     clear: () => {
       leftOut.show(false);
       leave(false);

@@ -152,7 +152,6 @@ const windows = ({ place, data, move }) => {
         Array.from({ length: n }, (_, i) => Array.from(table.slice(i * n, i * n + n))),
       ),
     }),
-    glow: () => (likeliest() === answer && ends.length < 5 ? "right" : ""),
     values: () => ({
       count: ends.length + (ends.length > 1 ? " windows" : " window"),
       says: likeliest(),

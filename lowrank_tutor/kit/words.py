@@ -27,7 +27,7 @@ class Words(NamedTuple):
         how = self.formats.get(name, usual)
         if callable(how):
             return str(how(value))
-        return how.format(value) if "{" in how else format(value, how)
+        return minus(how.format(value) if "{" in how else format(value, how))
 
     def place(self, values: Mapping[str, Value]) -> str:
         """List several values with their names."""
@@ -40,7 +40,7 @@ class Words(NamedTuple):
             name, how = field.groups()
             if name not in values:
                 raise ValueError(f"alt must use only {sorted(values)}, got {template!r}")
-            return format(values[name], how) if how else self.text(name, values[name])
+            return minus(format(values[name], how)) if how else self.text(name, values[name])
 
         return re.sub(r"\{([^{}:]*):?([^{}]*)\}", written, template)
 
@@ -52,6 +52,15 @@ class Words(NamedTuple):
             f"{html.escape(self.text(n, v))}</data></dd></div>"
             for n, v in numbers.items()
         )
+
+
+def minus(text: str) -> str:
+    """Write the signs of negative numbers as minus signs.
+
+    >>> minus("-3.00, low-rank")
+    '\u22123.00, low-rank'
+    """
+    return re.sub(r"(?<!\w)-(?=[\d.])", "\N{MINUS SIGN}", text)
 
 
 def exact(value: Value) -> str:

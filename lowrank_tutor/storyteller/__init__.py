@@ -25,9 +25,11 @@ from lowrank_tutor.storyteller.cuts import (
     cut_latents,
     cut_scores,
     exact,
+    faded_sheets,
     features,
     index,
     means,
+    mixed,
     projected,
     sheets,
     signs,
@@ -45,16 +47,17 @@ from lowrank_tutor.storyteller.language import (
     grade,
     stories,
 )
+from lowrank_tutor.storyteller.matching import between, matched
 from lowrank_tutor.storyteller.twin import forward, next_words, tables, trained_weights
 
 if TYPE_CHECKING:
     from lowrank_tutor.storyteller.model import Storyteller, load, train
 
 __all__ = [
-    "JOBS", "KINDS", "WORDS", "Cut", "Story", "Storyteller", "answer", "bits", "cut_latents",
-    "cut_scores", "encode", "exact", "features", "forward", "grade", "index", "load", "means",
-    "next_words", "projected", "sheets", "signs", "stories", "tables", "top", "train",
-    "trained_weights", "unusual", "window",
+    "JOBS", "KINDS", "WORDS", "Cut", "Story", "Storyteller", "answer", "between", "bits",
+    "cut_latents", "cut_scores", "encode", "exact", "faded_sheets", "features", "forward", "grade",
+    "index", "load", "matched", "means", "mixed", "next_words", "projected", "sheets", "signs",
+    "stories", "tables", "top", "train", "trained_weights", "unusual", "window",
 ]  # fmt: skip
 
 __getattr__, __dir__ = on_demand(__name__, "model")

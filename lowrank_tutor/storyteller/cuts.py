@@ -16,17 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_size
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real, check_size
 from lowrank_tutor.bilinear import factorize
 
 __all__ = [
-    "Cut", "bits", "cut_latents", "cut_scores", "exact", "features", "index", "means", "projected",
-    "sheets", "signs", "top", "unusual", "window",
+    "Cut", "bits", "cut_latents", "cut_scores", "exact", "faded_sheets", "features", "index",
+    "means", "mixed", "projected", "sheets", "signs", "top", "unusual", "window",
 ]  # fmt: skip
 
-Table = Callable[
-    [FloatArray, FloatArray], Any
-]  # of queries and keys: how much each word listens to each
+# Of queries and keys: how much each word listens to each.
+Table = Callable[[FloatArray, FloatArray], Any]
 Weights = Mapping[str, NDArray[np.float64]]
 WIDTH = 16  # of a head
 LAYERS = ("layers.0", "layers.1")
@@ -51,9 +50,8 @@ class Cut(NamedTuple):
 
         The result is an array.
         """
-        q, k, v = (
-            np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (q, k, v)
-        )
+        parts = (x.detach() if hasattr(x, "detach") else x for x in (q, k, v))
+        q, k, v = (np.asarray(x, np.float64) for x in parts)
         return self.table(q, k) @ self.values(v)
 
 
@@ -91,6 +89,30 @@ def sheets(count: int) -> Cut:
         return np.tril((u[..., :count] * s[..., None, :count]) @ vt[..., :count, :])
 
     return Cut(table)
+
+
+def faded_sheets(amount: float) -> Cut:
+    """Keep ``amount`` sheets of each table: 5.5 are five, and half of the sixth."""
+    amount = check_real(amount, "amount", "at least 0", 0)
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        u, s, vt = np.linalg.svd(_exact_table(q, k))
+        kept = s * np.clip(amount - np.arange(s.shape[-1]), 0, 1)
+        return np.tril((u * kept[..., None, :]) @ vt)
+
+    return Cut(table)
+
+
+def mixed(one: Cut, other: Cut, share: float) -> Cut:
+    """Take a ``share`` of the other cut's table and values, and the rest of the one's."""
+    for name, cut in (("one", one), ("other", other)):
+        if not isinstance(cut, Cut):
+            raise TypeError(f"{name} must be a Cut, got {type(cut).__name__}")
+    share = check_real(share, "share", "from 0 to 1", 0, np.nextafter(1, 2))
+    return Cut(
+        lambda q, k: (1 - share) * one.table(q, k) + share * other.table(q, k),
+        lambda v: (1 - share) * one.values(v) + share * other.values(v),
+    )
 
 
 def window(count: int) -> Cut:
@@ -261,7 +283,9 @@ def cut_latents(
     """
     check_integer(rank, "rank", 1, 64)
     changed = dict(check_weights(weights))
-    moments = {} if moments is None else _check_moments(moments)
+    moments = {} if moments is None else moments
+    if not isinstance(moments, Mapping) or {*moments} not in (set(), {*LAYERS}):
+        raise TypeError('moments must be a dict of "layers.0" and "layers.1", got another')
     for layer in LAYERS:
         both = np.concatenate([weights[f"{layer}.{part}.weight"] for part in "kv"])
         u, v = factorize(both, rank, h_moment=moments.get(layer))
@@ -272,26 +296,12 @@ def cut_latents(
 def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
-        raise TypeError(
-            "weights must be a dict such as trained_weights() returns, "
-            f"got {type(weights).__name__}"
-        )
+        found = type(weights).__name__
+        raise TypeError(f"weights must be a dict such as trained_weights() returns, got {found}")
     if missing := [name for name in NAMES if f"{name}.weight" not in weights]:
         rule = "the names of trained_weights()"
         raise ValueError(f"weights must have {rule}, got none for {missing[0]}.weight")
     return weights
-
-
-def _check_moments(moments: object) -> Mapping[str, ArrayLike]:
-    if not isinstance(moments, Mapping):
-        raise TypeError(
-            f"moments must be a dict of a matrix for each layer, got {type(moments).__name__}"
-        )
-    if {*moments} != {*LAYERS}:
-        raise ValueError(
-            f'moments must be given for "layers.0" and "layers.1", got {sorted(map(str, moments))}'
-        )
-    return moments
 
 
 def _heads(weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:

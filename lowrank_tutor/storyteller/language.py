@@ -3,21 +3,14 @@
 A story is a few sentences in words that a child knows. Some of its words follow from what stands
 before them, and each of these tests a *job*; here the tested word stands after the bar:
 
-==========  ==============================================
-============================================ job         such as
-what it takes ==========  ==============================================
-============================================ agreement   the old cats near the dog | wait
-to skip the noun that is nearer reference   the cats slept because | they                   to know
-whether they are many reason      the cat slept because it was | tired            the verb, four
-words back copy        do mi re . again : do mi | re                   to find the place in the
-first tune far fact    Ada wears red . ... Ada wears | red             to find one sentence among
-all new fact    Ada wears red . ... now Ada wears pink . ...    to take the newer of two sentences
-            Ada wears | pink
-who         Ben has milk . ... who has milk ? | Ben         to find the same sentence from its other
-end most        it rained . ... it snowed . ... it rained .     to count all of them
-            ... mostly it | rained
-==========  ==============================================
-============================================
+- agreement, "the old cats near the dog | wait": it takes skipping the noun that is nearer;
+- reference, "the cats slept because | they": knowing whether they are many;
+- reason, "the cat slept because it was | tired": the verb, four words back;
+- copy, "do mi re . again : do mi | re": finding the place in the first tune;
+- far fact, "Ada wears red . ... Ada wears | red": finding one sentence among all;
+- new fact, "Ada wears red . ... now Ada wears pink . ... Ada wears | pink": taking the newer one;
+- who, "Ben has milk . ... who has milk ? | Ben": finding the same sentence from its other end;
+- most, "it rained . ... it snowed . ... it rained . ... mostly it | rained": counting all of them.
 """
 
 from __future__ import annotations
@@ -47,24 +40,8 @@ MOODS = {"tired": "slept", "hungry": "ate", "happy": "sang", "cold": "shivered"}
 VERBS = {"sleeps": "sleep", "runs": "run", "waits": "wait", "sings": "sing"}
 WEATHER = ("rained", "snowed", "stormed")
 NOTES = ("do", "re", "mi", "fa", "so", "la", "ti")
-OTHERS = (
-    *(
-        "<s>",
-        ".",
-        "?",
-        ":",
-        "wears",
-        "has",
-        "now",
-        "who",
-        "the",
-        "because",
-        "it",
-        "they",
-        "was",
-        "were",
-    ),
-    *("near", "old", "little", "again", "mostly"),
+OTHERS = tuple(
+    "<s> . ? : wears has now who the because it they was were near old little again mostly".split()
 )
 
 # Words that can stand in each other's place.
@@ -122,8 +99,8 @@ def encode(words: str | Sequence[str]) -> list[int]:
         raise TypeError(f"words must be a text or a list of words, got {type(words).__name__}")
     words = words.split() if isinstance(words, str) else words
     if strange := [word for word in words if word not in _NUMBER]:
-        way = ": put spaces around each mark" if str(strange[0]).strip(".?:") in _NUMBER else ""
-        raise ValueError(f"words must be among storyteller.WORDS, got {strange[0]!r}{way}")
+        rule = "among storyteller.WORDS, with spaces between"
+        raise ValueError(f"words must be {rule}, got {strange[0]!r}")
     return [_NUMBER[word] for word in words]
 
 
@@ -137,28 +114,22 @@ def answer(words: str | Sequence[str]) -> tuple[str, str]:
     """
     encode(words)
     said = words.split() if isinstance(words, str) else list(words)
-    triples = list(
-        zip(said, said[1:], said[2:], strict=False)
-    )  # only earlier sentences are complete
+    triples = list(zip(said, said[1:], said[2:], strict=False))  # of complete sentences
     match said[-7:]:
         case [*_, "now", name, "wears"] if name in NAMES:
             return "", ""
         case [*_, name, ("wears" | "has") as verb] if name in NAMES:
             told = [thing for *fact, thing in triples if fact == [name, verb]]
-            return (
-                (told[-1], "new fact" if len(set(told)) > 1 else "far fact") if told else ("", "")
-            )
+            job = "new fact" if len(set(told)) > 1 else "far fact"
+            return (told[-1], job) if told else ("", "")
         case [*_, "who", verb, thing, "?"]:
             owners = [name for name, *fact in triples if fact == [verb, thing] and name in NAMES]
             return (owners[-1], "who") if owners else ("", "")
         case [*_, "mostly", "it"]:
             days = [day for it, day, _ in triples if it == "it" and day in WEATHER]
-            most = max(WEATHER, key=days.count)
-            return (
-                (most, "most")
-                if [days.count(day) for day in WEATHER].count(days.count(most)) == 1
-                else ("", "")
-            )
+            counts = [days.count(day) for day in WEATHER]
+            alone = counts.count(max(counts)) == 1
+            return (max(WEATHER, key=days.count), "most") if alone else ("", "")
         case [*_, "the", "old" | "little", animals, "near", "the", other] if other in (
             *ANIMALS,
             *ANIMALS.values(),
@@ -170,11 +141,8 @@ def answer(words: str | Sequence[str]) -> tuple[str, str]:
             return next(mood for mood, does in MOODS.items() if does == deed), "reason"
         case [*_, note] if ":" in said and note in NOTES:
             tune = said[: said.index(":")]
-            return (
-                (tune[tune.index(note) + 1], "copy")
-                if note in tune and tune[-1] != note
-                else ("", "")
-            )
+            if note in tune and tune[-1] != note:
+                return tune[tune.index(note) + 1], "copy"
     return "", ""
 
 
@@ -208,19 +176,14 @@ def grade(
     (1.0, True)
     """
     if not callable(model):
-        raise TypeError(
-            f"model must be a function of the words' numbers, got {type(model).__name__}"
-        )
+        raise TypeError(f"model must be a function, got {type(model).__name__}")
     if not isinstance(told, list | tuple) or not all(isinstance(story, Story) for story in told):
-        raise TypeError(
-            f"told must be a list of Story, such as stories(100) returns, got {type(told).__name__}"
-        )
+        raise TypeError(f"told must be a list of Story, got {type(told).__name__}")
     right: dict[str, list[bool]] = {job: [] for job in JOBS}
     for words, jobs in told:
         logits = model(np.array([encode(words)]), attend=attend)
-        best = np.asarray(logits.detach() if hasattr(logits, "detach") else logits)[0].argmax(
-            axis=-1
-        )
+        logits = logits.detach() if hasattr(logits, "detach") else logits
+        best = np.asarray(logits)[0].argmax(axis=-1)
         for i, job in enumerate(jobs):
             if job:
                 right[job].append(_is_right(WORDS[best[i - 1]], words[i], job))
@@ -238,12 +201,10 @@ def _story(rng: Generator, facts: int) -> Story:
     days, sums = _days(rng)
     end = [questions[i] for i in rng.permutation(len(questions))[:4]] + sums
     threads += [[day] for day in days]
-    room = (
-        LONGEST - 1 - sum(len(sentence.words) for thread in [*threads, end] for sentence in thread)
-    )
-    asides = [_animals(rng) for _ in range(rng.integers(4))] + [
-        _tune(rng) for _ in range(rng.integers(2))
-    ]
+    words_told = sum(len(sentence.words) for thread in [*threads, end] for sentence in thread)
+    room = LONGEST - 1 - words_told
+    asides = [_animals(rng) for _ in range(rng.integers(4))]
+    asides += [_tune(rng) for _ in range(rng.integers(2))]
     for aside in asides[::-1]:
         if len(aside.words) <= room:
             threads.append([aside])

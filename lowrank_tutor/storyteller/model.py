@@ -30,7 +30,9 @@ from lowrank_tutor.storyteller.twin import (
 
 __all__ = ["Storyteller", "load", "train"]
 
-DIM, RATE, WARM_UP, BATCH = 64, 4e-3, 60, 32
+DIM = 64
+RATE, WARM_UP = 4e-3, 60
+BATCH = 32
 Attend = Callable[[Tensor, Tensor, Tensor], Any]
 
 
@@ -46,17 +48,14 @@ class Layer(nn.Module):
         super().__init__()
         self.norm_1, self.norm_2 = nn.RMSNorm(DIM, eps=1e-6), nn.RMSNorm(DIM, eps=1e-6)
         self.q, self.k, self.v, self.out = (nn.Linear(DIM, DIM, bias=False) for _ in range(4))
-        self.up, self.down = (
-            nn.Linear(DIM, 3 * DIM, bias=False),
-            nn.Linear(3 * DIM, DIM, bias=False),
-        )
+        self.up = nn.Linear(DIM, 3 * DIM, bias=False)
+        self.down = nn.Linear(3 * DIM, DIM, bias=False)
 
     def forward(self, x: Tensor, attend: Attend) -> Tensor:
         """Return the layer's output for ``x``, (batch, n, 64)."""
         y = self.norm_1(x)
-        q, k, v = (
-            part(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in (self.q, self.k, self.v)
-        )
+        made = (part(y) for part in (self.q, self.k, self.v))
+        q, k, v = (x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in made)
         read = torch.as_tensor(heard(attend, q, k, v), dtype=x.dtype, device=x.device)
         x = x + self.out(read.transpose(1, 2).flatten(2))
         out: Tensor = x + self.down(F.relu(self.up(self.norm_2(x))))
@@ -69,10 +68,8 @@ class Storyteller(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embed = nn.Embedding(len(WORDS), DIM)
-        self.one_back, self.two_back = (
-            nn.Linear(DIM, DIM, bias=False),
-            nn.Linear(DIM, DIM, bias=False),
-        )
+        self.one_back = nn.Linear(DIM, DIM, bias=False)
+        self.two_back = nn.Linear(DIM, DIM, bias=False)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
         self.norm = nn.RMSNorm(DIM, eps=1e-6)
         nn.init.normal_(self.embed.weight, std=0.15)
@@ -86,11 +83,8 @@ class Storyteller(nn.Module):
         check_ids(ids.cpu() if isinstance(ids, Tensor) else ids)
         words = self.embed(torch.as_tensor(ids))
         n = words.shape[1]
-        x = (
-            words
-            + F.pad(self.one_back(words), (0, 0, 1, 0))[:, :n]
-            + F.pad(self.two_back(words), (0, 0, 2, 0))[:, :n]
-        )
+        x = words + F.pad(self.one_back(words), (0, 0, 1, 0))[:, :n]
+        x = x + F.pad(self.two_back(words), (0, 0, 2, 0))[:, :n]
         for layer, one in zip(self.layers, one_a_layer(attend, causal_attention), strict=True):
             x = layer(x, one)
         logits: Tensor = self.norm(x) @ self.embed.weight.T
@@ -98,9 +92,8 @@ class Storyteller(nn.Module):
 
     def tables(self, ids: Any) -> Tensor:
         """Return every head's weights, (batch, 2, 4, n, n), a row for each word that listens."""
-        weights = {
-            name: weight.detach().double().numpy() for name, weight in self.state_dict().items()
-        }
+        parts = self.state_dict().items()
+        weights = {name: weight.detach().double().numpy() for name, weight in parts}
         return torch.from_numpy(tables(np.asarray(ids), weights=weights))
 
     @staticmethod
@@ -137,21 +130,17 @@ def train(
     """
     check_size(steps, "steps")
     if report is not None and not callable(report):
-        raise TypeError(
-            f"report must be a function of a step and the model, got {type(report).__name__}"
-        )
+        raise TypeError(f"report must be a function, got {type(report).__name__}")
     rng = check_rng(rng)
     torch.default_generator.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01)
     for step in range(1, steps + 1):
-        optimizer.param_groups[0]["lr"] = (
-            RATE * min(1, step / WARM_UP) * max(0.03, 1 - step / steps)
-        )
+        rate = RATE * min(1, step / WARM_UP) * max(0.03, 1 - step / steps)
+        optimizer.param_groups[0]["lr"] = rate
         ids, counts = _batch(stories(BATCH, rng=rng))
-        losses = F.cross_entropy(
-            model(ids, attend=attend)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
-        )
+        logits = model(ids, attend=attend)[:, :-1].transpose(1, 2)
+        losses = F.cross_entropy(logits, ids[:, 1:], reduction="none")
         optimizer.zero_grad()
         torch.autograd.backward((losses * counts[:, 1:]).sum() / counts[:, 1:].sum())
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -43,13 +43,12 @@ def _stored_weights() -> dict[str, NDArray[np.float64]]:
     stored = json.loads(files("lowrank_tutor").joinpath(FILE).read_text("utf-8"))
     numbers = np.frombuffer(base64.b64decode(stored["numbers"]), np.int8)
     scales = np.frombuffer(base64.b64decode(stored["scales"]), "<f4").astype(np.float64)
-    found, at, row = {}, 0, 0
+    found = {}
+    at = row = 0
     for name, shape in stored["shapes"].items():
         rows, columns = shape if len(shape) == 2 else (1, *shape)
-        block = (
-            numbers[at : at + rows * columns].reshape(rows, columns)
-            * scales[row : row + rows, None]
-        )
+        whole = numbers[at : at + rows * columns].reshape(rows, columns)
+        block = whole * scales[row : row + rows, None]
         block.setflags(write=False)
         found[name] = block.reshape(shape)
         at, row = at + rows * columns, row + rows
@@ -102,29 +101,22 @@ def next_words(
 def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     """Return the numbers of words, shape (batch, n)."""
     found = np.asarray(ids)
-    if found.ndim != 2 or found.size == 0:
-        raise ValueError(f"ids must have shape (batch, n), got {found.shape}")
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"ids must be numbers of words, got {found.dtype}")
+    if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu":
+        rule = "whole numbers of shape (batch, n)"
+        raise ValueError(f"ids must be {rule}, got {found.dtype} of shape {found.shape}")
     if found.min() < 0 or found.max() >= len(WORDS):
-        raise ValueError(
-            f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}"
-        )
+        limits = f"{found.min()} to {found.max()}"
+        raise ValueError(f"ids must be from 0 to {len(WORDS) - 1}, got {limits}")
     return found
 
 
 def one_a_layer(attend: Any, usual: Any) -> list[Any]:
     """Return what takes the place of attention in each layer."""
-    cuts = (
-        list(attend)
-        if isinstance(attend, list | tuple) and not callable(attend)
-        else [attend or usual] * LAYERS
-    )
+    several = isinstance(attend, list | tuple) and not callable(attend)
+    cuts = list(attend) if several else [attend or usual] * LAYERS
     if len(cuts) != LAYERS or not all(map(callable, cuts)):
-        raise TypeError(
-            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, "
-            f"got {attend!r}"
-        )
+        rule = f"a function of q, k, and v, or one for each of {LAYERS} layers"
+        raise TypeError(f"attend must be {rule}, got {attend!r}")
     return cuts
 
 

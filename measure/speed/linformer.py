@@ -21,7 +21,6 @@ import json
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -31,7 +30,6 @@ from lowrank_tutor.roofline import half_type
 from measure.harness import (
     DATA,
     Timing,
-    add_device,
     interleaved,
     load_now,
     processor_clock,
@@ -137,38 +135,17 @@ class CudaClock:
         return start.elapsed_time(end) / 1e3, result
 
 
-def first_run(method: Method, device: torch.device) -> tuple[int, str | None]:
-    """Run once and return the peak of memory, or why it cannot run.
-
-    PyTorch gives the reasons as warnings.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            return peak_bytes(lambda: method.run(-1), device), None
-        except Exception as problem:  # noqa: BLE001  a backend may refuse in any way, and that is a finding
-            reasons = dict.fromkeys(
-                str(warning.message).split("(Triggered")[0].strip() for warning in caught
-            )
-            return 0, "; ".join(
-                [f"{type(problem).__name__}: {str(problem).splitlines()[0]}", *reasons]
-            )[:600]
-
-
 def measure(group: Group, device: torch.device, clock: Clock, plan: Plan) -> list[Row]:
     """Measure one group; return its rows, and say what failed."""
     built = {f"{each.name}, k = {each.k}": each for each in methods(group, device)}
-    first = {key: first_run(each, device) for key, each in built.items()}
-    running = {key: each.run for key, each in built.items() if first[key][1] is None}
-    timings = interleaved(running, plan.repeats, lambda _: None, clock=clock, limit=plan.limit)
-    errors = {key: error for key, (_, error) in first.items()} | {
-        key: each.error for key, each in timings.items()
-    }
-    for key, error in errors.items():
-        if error is not None:
-            print(f"n = {group.n}, {key}: {error}", flush=True)
+    peaks = {key: peak_bytes(lambda each=each: each.run(-1), device) for key, each in built.items()}
+    runs = {key: each.run for key, each in built.items()}
+    timings = interleaved(runs, plan.repeats, lambda _: None, clock=clock, limit=plan.limit)
+    for key, timing in timings.items():
+        if timing.error is not None:
+            print(f"n = {group.n}, {key}: {timing.error}", flush=True)
     return [
-        row_of(group, built[key], timing, first[key][0])
+        row_of(group, built[key], timing, peaks[key])
         for key, timing in timings.items()
         if timing.error is None
     ]
@@ -294,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m measure.speed.linformer", description=__doc__.partition("\n")[0]
     )
-    add_device(parser)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
         "--short", action="store_true", help="a part, in under two minutes; nothing is written"

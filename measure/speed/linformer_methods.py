@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lowrank_tutor.layers import LinformerEncoderLayer
 from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention
@@ -15,14 +14,6 @@ from lowrank_tutor.linformer import LinformerSelfAttention, linformer_attention
 DIM, HEADS, FEEDFORWARD = 512, 8, 4  # feed-forward networks are four times as wide as the tokens
 FUSED = "exact, fused"  # as PyTorch chooses
 MODES = ("forward", "forward+backward")
-BACKENDS = {
-    f"exact, {backend.name}": backend
-    for backend in (
-        SDPBackend.FLASH_ATTENTION,
-        SDPBackend.EFFICIENT_ATTENTION,
-        SDPBackend.CUDNN_ATTENTION,
-    )
-}
 Attend = Callable[..., torch.Tensor]
 
 
@@ -51,10 +42,10 @@ class Method(NamedTuple):
 class Exact(nn.Module):
     """Exact attention with its linear maps, of the same weights as ours."""
 
-    def __init__(self, attend: Attend, dim: int, heads: int) -> None:
+    def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
         ours = LinformerSelfAttention(dim, heads, 1, 1)
-        self.attend, self.heads = attend, heads
+        self.heads = heads
         self.to_q, self.to_k, self.to_v, self.to_out = ours.to_q, ours.to_k, ours.to_v, ours.to_out
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -63,7 +54,8 @@ class Exact(nn.Module):
             project(x).unflatten(2, (self.heads, -1)).transpose(1, 2)
             for project in (self.to_q, self.to_k, self.to_v)
         )
-        return self.to_out(self.attend(q, k, v).transpose(1, 2).flatten(2))
+        read = functional.scaled_dot_product_attention(q, k, v)
+        return self.to_out(read.transpose(1, 2).flatten(2))
 
 
 class EncoderLayer(nn.Module):
@@ -89,25 +81,6 @@ class EncoderLayer(nn.Module):
         return x + self.feedforward(x)
 
 
-def exact_ways(device: torch.device) -> dict[str, Attend]:
-    """Name the ways to attend exactly.
-
-    They are PyTorch's choice, and on a GPU each kernel that writes no scores.
-    """
-
-    def by_backend(backend: SDPBackend) -> Attend:
-        def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            with sdpa_kernel(backend):
-                return functional.scaled_dot_product_attention(q, k, v)
-
-        return attend
-
-    kernels = BACKENDS if device.type == "cuda" else {}
-    return {FUSED: functional.scaled_dot_product_attention} | {
-        name: by_backend(each) for name, each in kernels.items()
-    }
-
-
 class Built(NamedTuple):
     """A function of the group's inputs, and what it learns."""
 
@@ -126,49 +99,42 @@ def methods(group: Group, device: torch.device) -> list[Method]:
             shape = (group.batch, HEADS, group.n, DIM // HEADS)
             inputs, functions = (
                 [torch.randn(shape).to(dtype) for _ in range(3)],
-                cores(group, device, dtype),
+                cores(group, dtype),
             )
         else:
             inputs = [torch.randn(group.batch, group.n, DIM).to(dtype)]
             layers = encoder_layers if group.series == "encoder layer" else modules
             functions = (
                 Built(name, k, layer.to(dtype), list(layer.parameters()))
-                for name, k, layer in layers(group, device)
+                for name, k, layer in layers(group)
             )
         upstream = torch.randn_like(inputs[0])
         return [method(built, inputs, upstream, group.mode) for built in functions]
 
 
-def cores(group: Group, device: torch.device, dtype: torch.dtype) -> Iterator[Built]:
+def cores(group: Group, dtype: torch.dtype) -> Iterator[Built]:
     """Build attention alone."""
     for k in group.ks:
         e = (torch.randn(k, group.n) / math.sqrt(group.n)).to(dtype)
         yield Built(
             "linformer_attention", k, lambda q, k, v, e=e: linformer_attention(q, k, v, e), [e]
         )
-    for name, attend in exact_ways(device).items():
-        yield Built(name, None, attend, [])
+    yield Built(FUSED, None, functional.scaled_dot_product_attention, [])
 
 
-def modules(group: Group, device: torch.device) -> Iterator[tuple[str, int | None, nn.Module]]:
+def modules(group: Group) -> Iterator[tuple[str, int | None, nn.Module]]:
     """Build attention with its linear maps: ours, and exact attention."""
     for k in group.ks:
-        for name, sharing in (("E = F", "key-value"), ("E != F", "headwise")):
-            layer = LinformerSelfAttention(DIM, HEADS, group.n, k, sharing=sharing)
-            yield f"lowrank_tutor {name}", k, layer
-    for name, attend in exact_ways(device).items():
-        yield name, None, Exact(attend, DIM, HEADS)
+        yield "lowrank_tutor E = F", k, LinformerSelfAttention(DIM, HEADS, group.n, k)
+    yield FUSED, None, Exact(DIM, HEADS)
 
 
-def encoder_layers(
-    group: Group, device: torch.device
-) -> Iterator[tuple[str, int | None, nn.Module]]:
+def encoder_layers(group: Group) -> Iterator[tuple[str, int | None, nn.Module]]:
     """Build this book's encoder layer, and that of exact attention."""
     for k in group.ks:
         layer = LinformerEncoderLayer(DIM, HEADS, group.n, k, FEEDFORWARD * DIM, 0.0)
         yield "lowrank_tutor E = F", k, layer
-    for name, attend in exact_ways(device).items():
-        yield name, None, EncoderLayer(Exact(attend, DIM, HEADS), DIM, FEEDFORWARD * DIM)
+    yield FUSED, None, EncoderLayer(Exact(DIM, HEADS), DIM, FEEDFORWARD * DIM)
 
 
 def method(built: Built, inputs: list[torch.Tensor], upstream: torch.Tensor, mode: str) -> Method:

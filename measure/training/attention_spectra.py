@@ -29,7 +29,7 @@ from measure.training.minilm import SOURCE, Encoder, check, forward, framed, loa
 
 LENGTHS = (128, 256, 512)
 RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-FEATURES = 256
+FEATURES, TEXTS = 256, 24
 
 
 class Heads(NamedTuple):
@@ -109,12 +109,11 @@ def main() -> None:
     parser.add_argument(
         "path", type=Path, nargs="?", help="the wheel, or the folder that it was unpacked into"
     )
-    parser.add_argument("--texts", type=int, default=24, help="at most so many texts")
     options = parser.parse_args()
     encoder = load(options.path)
     print(f"The published similarities come out to {check(encoder):.0e}.")
     numbered = (tokens(encoder, text) for _, text in sorted(pydoc_data.topics.topics.items()))
-    texts = [ids for ids in numbered if len(ids) >= LENGTHS[-1] - 2][: options.texts]
+    texts = [ids for ids in numbered if len(ids) >= LENGTHS[-1] - 2][:TEXTS]
     rows = []
     for n in LENGTHS:
         measured = []  # by text and layer

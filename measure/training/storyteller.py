@@ -17,6 +17,7 @@ import torch
 from lowrank_tutor import storyteller
 from measure.harness import DATA, provenance, say_if_busy
 
+STEPS, SEED = 1800, 0
 HELD_OUT = {"stories": 300, "seed": 1_000_000}
 
 
@@ -39,26 +40,20 @@ def rounded(model: torch.nn.Module) -> dict[str, object]:
 def main() -> int:
     """Train, print the grades on the way, and write the data."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=1800)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--short", action="store_true", help="ten steps, and nothing is written")
-    options = parser.parse_args()
+    short = parser.parse_args().short
     torch.set_num_threads(1)
     meta = provenance("python -m measure.training.storyteller", ["numpy", "torch"])
     say_if_busy(meta["machine"])
-    told = storyteller.stories(3 if options.short else HELD_OUT["stories"], rng=HELD_OUT["seed"])
+    told = storyteller.stories(3 if short else HELD_OUT["stories"], rng=HELD_OUT["seed"])
 
     def report(step: int, model: torch.nn.Module) -> None:
         if step % 300 == 0:
             print(f"step {step}: {storyteller.grade(model, told[:100])}", flush=True)
 
-    model = storyteller.train(
-        10 if options.short else options.steps, rng=options.seed, report=report
-    )
-    record = {
-        "meta": meta | {"steps": options.steps, "seed": options.seed, "held_out": HELD_OUT}
-    } | rounded(model)
-    if options.short:
+    model = storyteller.train(10 if short else STEPS, rng=SEED, report=report)
+    record = {"meta": meta | {"steps": STEPS, "seed": SEED, "held_out": HELD_OUT}} | rounded(model)
+    if short:
         return 0
     path = DATA / "storyteller_weights.json"
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

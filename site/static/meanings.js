@@ -6,16 +6,15 @@
   let loading = null;
   const load = () =>
     (loading ??= new Promise((done) => {
-      const script = document.createElement("script");
-      script.onload = () => done(window.meanings);
-      script.onerror = () => done({});
-      script.src = source;
-      document.head.append(script);
+      document.head.append(
+        element("script", {
+          src: source,
+          onload: () => done(window.meanings),
+          onerror: () => done({}),
+        }),
+      );
     }));
-  const box = document.createElement("div");
-  box.id = "meaning";
-  box.hidden = true;
-  box.setAttribute("role", "tooltip");
+  const box = element("div", { id: "meaning", hidden: true, role: "tooltip" });
   let shown = null,
     wanted = null,
     timer = 0;

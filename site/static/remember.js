@@ -1,7 +1,7 @@
 // What readers have guessed and answered is kept in their own browser, and nothing of it leaves that: an answer that was
 // opened is open when they come back, and the page "Your guesses" shows them all. Where nothing can be kept, every page
 // works as on a first visit.
-(() => {
+{
   const KEY = "lowrank-tutor-guesses",
     EXERCISES = "form.check:not([data-kind])"; // problems of practice are kept apart
   const page = location.pathname
@@ -16,12 +16,13 @@
     isNumber = (value) => typeof value === "number";
   const read = () => {
     try {
-      const { "09-states": states, ...pages } = record(JSON.parse(localStorage.getItem(KEY)));
-      return states ? { "10-states": states, ...pages } : pages; // as chapter 10 was once called
+      return record(JSON.parse(localStorage.getItem(KEY)));
     } catch {
       return {};
     }
   };
+  // Where nothing can be kept, nothing throws: theme/head.py.
+  const write = (pages) => localStorage.setItem(KEY, JSON.stringify(pages));
   let ready = false; // once the page shows what was kept: what it shows before is no news
   const keep = (kind, name, value) => {
     if (!ready) return;
@@ -36,11 +37,7 @@
       exercises: all(EXERCISES).length,
       [kind]: value ? { ...others, [name]: value } : others,
     };
-    try {
-      localStorage.setItem(KEY, JSON.stringify(pages));
-    } catch {
-      /* the browser keeps nothing, or is full */
-    }
+    write(pages);
   };
 
   document.documentElement.classList.add("guessing"); // until then book.css folds no answer
@@ -180,18 +177,10 @@
         class: "forget",
         onclick: () => {
           const before = read();
-          try {
-            localStorage.removeItem(KEY);
-          } catch {
-            /* then there was nothing either */
-          }
+          localStorage.removeItem(KEY);
           show();
           undo.onclick = () => {
-            try {
-              localStorage.setItem(KEY, JSON.stringify(before));
-            } catch {
-              /* the browser keeps nothing any more */
-            }
+            write(before);
             undo.remove();
             show();
             place.focus();
@@ -214,4 +203,4 @@
     const place = document.getElementById("guesses-kept");
     if (place) overview(place);
   });
-})();
+}

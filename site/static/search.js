@@ -31,6 +31,12 @@ addEventListener("DOMContentLoaded", () => {
   const all = cut(asked),
     rare = all.filter((word) => !COMMON.has(word)),
     query = [...new Set((rare.length ? rare : all).map(stem))].slice(0, 20);
+  // Words that this book uses for what was asked (site/synonyms.json) count, too, but less.
+  const spaced = (words) => ` ${words.map(stem).join(" ")} `;
+  const also = Object.entries(window.synonyms)
+    .filter(([words]) => spaced(all).includes(spaced(cut(words))))
+    .flatMap(([, words]) => cut(words).map(stem));
+  const share = new Map([...also.map((word) => [word, 0.5]), ...query.map((word) => [word, 1])]);
   const documents = window.places.map(([address, page, title, text]) => {
     const heads = cut(title).map(stem),
       inside = cut(text).map(stem),
@@ -48,14 +54,14 @@ addEventListener("DOMContentLoaded", () => {
     };
   });
   const worth = new Map(
-    query.map((word) => {
+    [...share].map(([word, part]) => {
       const holding = documents.filter(({ counts }) => counts.has(word)).length;
-      return [word, Math.log(1 + documents.length / (holding + 0.5))];
+      return [word, part * Math.log(1 + documents.length / (holding + 0.5))];
     }),
   );
   const score = ({ address, title, heads, pages, inside, counts }) => {
     let sum = 0;
-    for (const word of query) {
+    for (const word of share.keys()) {
       const count = counts.get(word) ?? 0;
       if (count)
         sum +=

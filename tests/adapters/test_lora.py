@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from attentions import said, tensors
+from attentions import tensors
 from torch import nn
 
 from lowrank_tutor.adapters import (
@@ -249,103 +249,3 @@ def test_adapters_alone(options):
     assert torch.equal(bare(x), before)
     assert model.state_dict().keys() == keys
     assert torch.equal(model(x), out)
-
-
-def test_dropout():
-    """The update alone is dropped from, in training alone, and is right on average."""
-    layer = lora_of(dropout=0.5, alpha=3)
-    x = tensors((7,))[0].expand(20_000, 7)
-    torch.manual_seed(0)
-    update = layer.train()(x) - layer.linear(x)
-    assert said(lambda: layer.weight).startswith(
-        "ValueError: dropout must be 0 in training, got 0.5: nothing is dropped"
-    )
-    torch.testing.assert_close(layer.merged()(x[:1]), layer.eval()(x[:1]))
-    layer.train()
-    exact = layer.eval()(x[:1]) - layer.linear(x[:1])
-    torch.testing.assert_close(exact, x[:1] @ layer.update().T)
-    assert update.std(dim=0).min() > 0.1
-    torch.testing.assert_close(update.mean(dim=0), exact[0], rtol=0, atol=0.1)
-    assert layer.extra_repr().endswith(", dropout=0.5")
-    assert (
-        said(lambda: lora_of(dropout=0.5, magnitude=True))
-        == "ValueError: dropout must be 0 where magnitude is True, got 0.5"
-    )
-
-
-class OfParts(nn.Module):
-    """A model with an embedding, a convolution, and attention of PyTorch beside a linear layer."""
-
-    def __init__(self):
-        super().__init__()
-        self.word, self.conv, self.head = nn.Embedding(5, 4), nn.Conv1d(4, 4, 1), nn.Linear(4, 5)
-        self.attn, self.norm = nn.MultiheadAttention(4, 1), nn.LayerNorm(4)
-
-
-OTHERS = "names must be ends of names of layers (head, out_proj), got"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: inject_lora(OfParts(), "word", 1),
-         f"ValueError: {OTHERS} 'word' of Embedding: LoraLinear adapts"),
-        (lambda: inject_lora(OfParts(), "in_proj_weight", 1),
-         f"ValueError: {OTHERS} 'in_proj_weight' of MultiheadAttention: "
-         "LoraLinear adapts nn.Linear alone; peft"),
-        (lambda: LoraLinear(nn.Embedding(5, 4), 1),
-         "TypeError: linear must be a torch.nn.Linear, "
-         "got Embedding: LoraLinear adapts nn.Linear alone; peft adapts"),
-        (lambda: load_lora(inject_lora(OfParts(), "head", 1),
-                           lora_state(inject_lora(OfParts(), "head", 2))),
-         "ValueError: state must have the shapes of the adapters, "
-         "got (2, 4) for (1, 4) at head.a: inject_lora with"),
-        (lambda: load_lora(inject_lora(OfParts(), "head", 1),
-                           {"base_model.model.head.lora_A.weight": torch.ones(1, 4)}),
-         "ValueError: state must have the shapes of the adapters, "
-         "got nothing for (1, 4) at head.a: peft's lora_A is a"),
-    ],
-)  # fmt: skip
-def test_ways_out(call, message):
-    assert said(call).startswith(message)
-
-
-NAMES = "ValueError: names must be ends of names of layers"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"names": "_proj"}, f"{NAMES} (q_proj, k_proj, xq_proj, 0, again), got '_proj'"),
-        ({"names": []}, "TypeError: names must be a string or several, got []"),
-        (
-            {"names": ["q_proj", "0"], "r": 4},
-            "ValueError: r must be between 1 and min(m, n) = 3, got 4",
-        ),
-        ({"alpha": 0}, "ValueError: alpha must be finite and above 0, got 0.0"),
-    ],
-)
-def test_bad_models(change, message):
-    """A refused call leaves the model as it was."""
-    model = TwoLayers()
-    assert (
-        said(lambda: inject_lora(**({"model": model, "names": "q_proj", "r": 2} | change)))
-        == message
-    )
-    assert all(part.requires_grad for part in model.parameters())
-    assert not any(isinstance(part, LoraLinear) for part in model.modules())
-
-
-def test_adapters_twice():
-    model = inject_lora(TwoLayers(), "q_proj", 1)
-    assert said(lambda: inject_lora(model, "q_proj", 1)) == (
-        f"{NAMES} (k_proj, xq_proj, 0), "
-        "got 'q_proj', which is a LoraLinear already: merge_lora first, or leave it out"
-    )
-    assert said(lambda: lora_of(r=6)) == "ValueError: r must be between 1 and min(m, n) = 5, got 6"
-    assert (
-        said(lambda: lora_of(alpha=math.inf))
-        == "ValueError: alpha must be finite and above 0, got inf"
-    )
-    message = "TypeError: x must be of the type of the layer, torch.float64, got torch.float32"
-    assert said(lambda: lora_of()(torch.zeros(3, 7))) == message

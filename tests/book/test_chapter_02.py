@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from chapters import CHAPTERS
 
-from lowrank_tutor import storyteller
+from lowrank_tutor.figures.storyteller import TALES, measured
 
 (CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("02-")]
 
@@ -36,18 +36,11 @@ def threshold(noise):
 
 
 def test_threshold_of_the_figure(chapter):
-    """It keeps the best number of sheets at every noise but the last, where a singular value lies
-    close to it.
-    """
+    """It keeps the best number of sheets at every noise but the last."""
     for noise in chapter["noises"]:
-        noisy = chapter["signal"] + noise * np.random.default_rng(1).standard_normal((80, 60))
-        u, s, vt = np.linalg.svd(noisy, full_matrices=False)
-        gained = (
-            2 * s * np.einsum("mi,mn,in->i", u, chapter["signal"], vt) - s**2
-        )  # what each sheet takes off
-        best = np.argmax(np.cumsum(gained)) + 1
-        assert (best == np.sum(s > threshold(noise))) == (noise < 3), noise
-    assert 0 < threshold(3) - s[best - 1] < 1
+        cuts = [noise_cut(chapter, noise=noise, k=k) for k in range(1, 61)]
+        best = 1 + np.argmin([each["error_against_signal"] for each in cuts])
+        assert (best == cuts[0]["above_threshold"]) == (noise < 3), noise
 
 
 def closing_gap(chapter, *, a):
@@ -102,21 +95,11 @@ def test_two_cuts_forget_other_things(chapter):
     assert window["far fact"] < 0.2 < 0.8 < sheets["far fact"]
 
 
-@pytest.mark.parametrize(
-    ("attend", "says", "error"),
-    [
-        (storyteller.sheets(2), "black", 0.50),
-        (storyteller.sheets(3), "red", 0.40),
-        (storyteller.window(16), "white", 0.35),
-        (storyteller.window(20), "red", 0.24),
-    ],
-    ids=("2 sheets", "3 sheets", "window of 16", "window of 20"),
-)
-def test_where_red_is_lost(chapter, attend, says, error):
-    story = chapter["story"]
-    chances = storyteller.next_words(story, attend=attend)
-    assert max(chances, key=chances.get) == says
-    heads = storyteller.tables([storyteller.encode(story)], attend=attend)[0].reshape(8, 23, 23)
-    assert np.linalg.norm(heads - chapter["heads"]) / np.linalg.norm(
-        chapter["heads"]
-    ) == pytest.approx(error, abs=0.005)
+CUTS = [("sheets", 2, "black", 0.5), ("sheets", 3, "red", 0.4)]
+CUTS += [("window", 16, "white", 0.35), ("window", 20, "red", 0.24)]
+
+
+@pytest.mark.parametrize(("cut", "k", "says", "error"), CUTS)
+def test_where_red_is_lost(cut, k, says, error):
+    seen = measured(TALES["far fact"], cut, k)
+    assert (seen["says"], round(seen["table_error"], 2)) == (says, error)

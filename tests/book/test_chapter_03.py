@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from chapters import CHAPTERS
-from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
@@ -92,13 +91,6 @@ EXPLORERS = {
     "who-asks-whom": who_asks_whom,
     "completion-error": completion_error,
 }
-
-
-def test_new_digits_are_new(chapter):
-    assert len(chapter["X"]) == 1200
-    assert len(chapter["X_new"]) == 597
-    both = np.concatenate([chapter["X"], chapter["X_new"]])
-    assert np.array_equal(np.sort(both.sum(axis=1)), np.sort(load_digits().data.sum(axis=1)))
 
 
 def test_order_of_methods(chapter):

@@ -40,12 +40,6 @@ def jl_distortion(chapter, *, k):
     }
 
 
-def test_first_size_that_keeps(chapter):
-    """The number asked for is that of the table, and a position of the slider that moves to it."""
-    worst = {k: jl_distortion(chapter, k=k)["worst_pair"] for k in chapter["ks"]}
-    assert chapter["enough"] == min(k for k, change in worst.items() if change <= 0.3)
-
-
 def ada_or_ben(chapter, *, way, k):
     """Draw the maps once more; the spread by the theorems' formulas, and the words from other code
     for the cuts.

@@ -36,7 +36,9 @@ ORDERED = [
     (("bits, shifted", 3), ("bits", 3), 0),
     (("bits, keys by channel", 3), ("bits", 3), 0),
     (("feed-forward, for inputs", 0.9), ("feed-forward, plain", 0.9), 5),
-    (("window and first 4", 8), ("sheets", 8), 0.5),
+    (("window and first 4", 8), ("sheets", 8), 1),
+    (("window and first 4", 16), ("sheets", 16), 0.9),
+    (("keys heard", 32), ("window and first 1", 32), 0),
 ]
 
 
@@ -44,16 +46,8 @@ ORDERED = [
 def test_order_in_every_draw(less, greater, by):
     for text in TEXTS:
         first, second = more(*less, text), more(*greater, text)
-        if (
-            len(
-                {
-                    row["pieces"]
-                    for row in STUDY["rows"]
-                    if (row["cut"], row["setting"]) in (less, greater)
-                }
-            )
-            > 1
-        ):
+        rows = [r for r in STUDY["rows"] if (r["cut"], r["setting"]) in (less, greater)]
+        if len({row["pieces"] for row in rows}) > 1:
             first, second = first.mean(), second.mean()
         assert (second - first > by).all(), text
 
@@ -64,7 +58,16 @@ def test_other_sentences():
     sheets, window = right["sheets", 8], right["window and first 4", 8]
     assert sheets["copy"] > 0.75 > 0.05 >= window["copy"]
     assert sheets["new fact"] > window["new fact"] + 0.5
+    assert [right[cut, 16]["new fact"] for cut in ("sheets", "window and first 4")] == [0.95, 0.31]
     for text in TEXTS:
+        shifted, by_channel = (
+            more(f"bits, {cut}", 3, text).mean() / more("bits", 3, text).mean()
+            for cut in ("shifted", "keys by channel")
+        )
+        assert 0.4 < shifted < 0.6
+        assert by_channel < 1 / 3
+        keys, values = (more(cut, 64, text).mean() for cut in ("keys before rotation", "values"))
+        assert values > 5 * keys
         assert abs(more("one vector off all keys", None, text)).max() < 1e-3
         others = [name for name in TEXTS if name != text]
         own = more("feed-forward, for inputs", 0.9, text).mean()

@@ -9,7 +9,7 @@ from inspect import signature
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from visits import swipe, violations
+from visits import FINGER, swipe, violations
 from walks import OVERLAPS, READY, lost_handles
 
 from lowrank_tutor import figures
@@ -17,9 +17,7 @@ from lowrank_tutor.kit import draw_first
 
 ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
 INSTRUMENTS = {
-    name.replace("error_against_loss", "error-against-loss"): partial(
-        getattr(figures, name), **ARGUMENTS.get(name, {})
-    )
+    name.replace("_", "-"): partial(getattr(figures, name), **ARGUMENTS.get(name, {}))
     for name in figures.__all__
 }
 INSTRUMENTS["draw_first"] = partial(
@@ -31,7 +29,7 @@ OTHER_STATES = {
     "spectrum": {"s": [0.5**i for i in range(12)], "k": 7},
     "shadow": {"x": [-1.5, 2], "theta": 2.5},
     "cloud": {"center": [-3, 0.5]},
-    "moving": {"t": 1.25},
+    "moving": {"t": 1.24},
     "downhill": {"start": [-1.5, 0.7], "size": 0.06, "step": 4},
     "error-against-loss": {"cut": "sheets", "setting": 32, "text": "prose"},
     "score": {"s": [-4, 0.1], "h": [2, -5]},
@@ -49,6 +47,12 @@ OTHER_STATES = {
         "cut": "window",
         "k": 4,
         "head": 2,
+    },
+    "two-cuts": {
+        "story": "Ben has tea . Mia has rice . who has tea ?",
+        "left": "bits",
+        "right": "latents",
+        "damage": 20,
     },
     "attend": {"row": 2, "query": [-1.5, 3], "sharpness": 0.5},
     "dice": {"k": 24, "d": 50, "n": 5, "eps": 0.25, "seed": 77},
@@ -72,16 +76,11 @@ OTHER_STATES = {
 each_instrument = pytest.mark.parametrize("name", INSTRUMENTS)
 WITHOUT_HANDLES = ("album", "budget", "card", "moving")  # native controls alone
 KILOBYTES = dict.fromkeys(
-    ("storyteller", "budget", "windows"), 250
+    ("storyteller", "budget", "windows", "two-cuts"), 250
 )  # a block without its pictures: with a model
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {
-    "viewport": {"width": 360, "height": 740},
-    "is_mobile": True,
-    "has_touch": True,
-    "reduced_motion": "reduce",
-}
-TOUCH = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
+PHONE = FINGER | {"reduced_motion": "reduce"}
+TOUCH = FINGER | {"viewport": {"width": 360, "height": 500}}
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +134,7 @@ def test_markup(markup, name):
     assert set(re.findall(r"https?://[\w./]+", own)) <= {
         "http://www.w3.org/2000/svg"
     }  # a name, never an address
-    bundle = one._repr_mimebundle_()
-    assert bundle["text/plain"] == repr(one) == f"<Instrument {name}: {one.alt}>"
-    assert bundle["text/html"] == one._repr_html_() == html
+    assert repr(one) == f"<Instrument {name}: {one.alt}>"
 
 
 def test_without_scripts_and_in_print(show, hands):
@@ -177,32 +174,23 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
 
 
 def test_own_data(show):
+    """Python's state and numbers, and handles in reach and words apart, whatever the size."""
     made = {name: make() for name, make in OWN_DATA.items()}
-    page = show(*made.values()).page
+    page = show(*made.values(), **LIGHT).page
     page.evaluate(READY)
-    states = page.evaluate(
-        "() => [...document.querySelectorAll('figure')].map((f) => f.instrument.state())"
-    )
-    numbers = page.evaluate(
-        "() => [...document.querySelectorAll('figure')].map((f) => f.instrument.numbers())"
-    )
+    figures_of = "[...document.querySelectorAll('figure')]"
+    states = page.evaluate(f"() => {figures_of}.map((f) => f.instrument.state())")
+    numbers = page.evaluate(f"() => {figures_of}.map((f) => f.instrument.numbers())")
     for (name, one), state, computed in zip(made.items(), states, numbers, strict=True):
         assert state == one.state, name
         assert computed == pytest.approx(one.numbers, rel=1e-5, abs=1e-5), name
-
-
-def test_own_data_fits(show):
-    """Handles stay in reach and words apart, whatever the size."""
-    wide = show(OWN_DATA["40 bars"](), OWN_DATA["large matrix"](), **LIGHT).page
-    wide.evaluate(READY)
-    assert lost_handles(wide) == []
+    assert lost_handles(show(OWN_DATA["large matrix"](), **LIGHT).page) == []
     curve = draw_first(
         "How high?", [0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%"
     )
-    narrow = show(figures.windows(), curve, **PHONE)
-    narrow.set(borders=list(range(23)))
-    narrow.page.evaluate(READY)
-    assert narrow.page.evaluate(OVERLAPS) == []
+    narrow = show(figures.windows(range(23)), curve, **PHONE).page
+    narrow.evaluate(READY)
+    assert narrow.evaluate(OVERLAPS) == []
 
 
 NO_ARGUMENTS = {  # what Python alone is asked
@@ -221,6 +209,7 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "tilt": {"picture": ["cat"], "k": [0, 161]},
     "arrows": {"a": [[[1, 2]]], "theta": ["far"]},
     "error-against-loss": {"cut": ["cat"], "setting": [3], "text": ["verse"]},
+    "two-cuts": {"left": ["means"], "right": [3], "damage": [51]},
     "score": {"s": [[6, 0], [1]], "h": ["far"]},
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[9, 0]]},
@@ -280,7 +269,7 @@ KEYS = [
     ("downhill", {"start": [2, 0], "step": 0}, "the ball", "start",
      {"ArrowUp": [2, 0.1], "Shift+ArrowLeft": [1, 0.1], "PageDown": [1, -0.9]}),
     ("error-against-loss", {"cut": "window", "setting": 32}, "how much", "setting",
-     {"ArrowRight": 16, "Shift+ArrowLeft": 192, "End": 8}),
+     {"ArrowRight": 16, "Home": 192, "End": 8}),
     ("cloud", {"center": [1, 1]}, "mean of the cloud", "center", {"ArrowRight": [1.1, 1]}),
     ("dice", {"eps": 0.5}, "upper", "eps", {"ArrowUp": 0.51, "End": 0.99}),
     ("dice", {"eps": 0.5}, "lower", "eps", {"ArrowUp": 0.49, "End": 0.01}),
@@ -313,7 +302,8 @@ def test_controls(show, screen, least):
     """
     page = show(*(make() for make in INSTRUMENTS.values()), **screen).page
     page.evaluate(READY)
-    assert violations(page) == []
+    if screen is PHONE:  # axe sees the same elements on both
+        assert violations(page) == []
     assert page.evaluate("document.scrollingElement.scrollWidth") <= screen["viewport"]["width"]
     for handle in page.locator("[role=slider]").all():
         assert handle.get_attribute("aria-label")
@@ -406,6 +396,16 @@ def test_bad_addresses(show, address):
     hand = show(figures.tilt(), address=address)
     assert "does not understand" in hand.said()
     assert hand.call("state") == figures.tilt().state
+
+
+def test_finger_on_a_picture(show):
+    hand = show(figures.tilt(), **TOUCH)
+    spectrum = hand.figure.locator("svg.grab")
+    spectrum.scroll_into_view_if_needed()
+    box = spectrum.bounding_box()
+    swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + 0.7 * box["height"], "sideways")
+    hand.settle()
+    assert hand.call("state") != figures.tilt().state
 
 
 SAID = "(all) => all.map((handle) => handle.getAttribute('aria-valuetext'))"

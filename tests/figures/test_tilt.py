@@ -44,7 +44,7 @@ def test_random_states(hand):
             "tilt": float(rng.choice([0, rng.uniform(0, 45), rng.integers(0, 46)])),
             "k": int(rng.integers(1, SIZE + 1)),
         }
-        for _ in range(50)
+        for _ in range(25)
     ]
     hand.tour(states, check)
 

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from visits import violations
+from visits import FINGER, violations
 
-from lowrank_tutor.figures import tilt
 from lowrank_tutor.kit import charts
-from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.questions import draw_first
 from lowrank_tutor.kit.sliders import explore
 
@@ -106,28 +104,6 @@ def test_truth_waits_for_guess(hands, name):
     assert hand.call("state") == {"guess": None, "shown": False}
 
 
-WRITTEN = [
-    (1234.5, ""), (0.0123, ".1%"), (2.6, ".0f"), (1e-5, ".3g"), (1.234e-5, "g"), (1234567.0, "g"),
-    (-2.6, ".0f"),
-    (12345678, ""), (0.1 + 0.2, ".12f"), (123456.7, ".2g"), (0.286, ".0%"),
-]  # fmt: skip
-
-
-def test_written_numbers(browser):
-    page = browser.new_page()
-    form = [
-        (truth, draw_first("How much?", truth, limits=(-9e9, 9e9), format=form).data)
-        for truth, form in WRITTEN
-    ]
-    seen = page.evaluate(
-        f"(all) => {{ {asset('kit/canvas/values.js')}\nreturn all.map(([value, "
-        f"spec]) => format(value, spec)) }}",
-        [[truth, data["spec"]] for truth, data in form],
-    )
-    assert seen == [data["answer"] for _, data in form]
-    page.close()
-
-
 def test_mark(hands):
     hand, seen = hands["log"], []
     for dx in (-60, 10, 900):
@@ -212,9 +188,7 @@ def test_address(show, hands, name, guess):
 
 
 def test_accessibility(show):
-    hand = show(
-        *ASKED.values(), viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True
-    )
+    hand = show(*ASKED.values(), **FINGER)
     assert violations(hand.page) == []
     hand.page.evaluate(
         "() => Promise.all([...document.querySelectorAll('figure')].map(f => "
@@ -228,37 +202,25 @@ CARRIED = """async () => {
   const next = [...document.querySelectorAll("figure")].at(-1);
   next.scrollIntoView();
   await new Promise((done) => setTimeout(done, 1500));
-  return next.instrument?.state() ??
-    [...next.querySelectorAll("[data-slider]")].map((one) => one.value);
+  return [...next.querySelectorAll("[data-slider]")].map((one) => one.value);
 }"""
 
 
-@pytest.mark.parametrize(
-    ("next_one", "motion"), [("instrument", "no-preference"), ("explorer", "reduce")]
-)
-def test_next_figure_shows_the_answer(show, next_one, motion):
-    if next_one == "instrument":
-        follows, then, end = (
-            tilt("window"),
-            {"tilt": 2, "k": 7},
-            {"picture": "window", "tilt": 2, "k": 7},
-        )
-    else:
-        follows = explore(
-            lambda k: charts.curves([1, 2], {"a": [1, k]}),
-            k=[1, 2, 4, 9, 12],
-            alt="A line to {k}.",
-            name="line",
-        )
-        then, end = {"k": 4}, ["2"]
-    asked = draw_first("How many?", 7, limits=(1, 9), then=then)
-    hand = show(asked, draw_first("And now?", 0.5), follows, reduced_motion=motion)
+def test_next_explorer_shows_the_answer(show):
+    follows = explore(
+        lambda k: charts.curves([1, 2], {"a": [1, k]}),
+        k=[1, 2, 4, 9, 12],
+        alt="A line to {k}.",
+        name="line",
+    )
+    asked = draw_first("How many?", 7, limits=(1, 9), then={"k": 4})
+    hand = show(asked, draw_first("And now?", 0.5), follows)
     start = hand.page.evaluate(CARRIED)
     hand.call("set", {"shown": True})  # as an address, or a page that remembers: nothing moves
     assert hand.page.evaluate(CARRIED) == start
     press(hand, "Start again")
     press(hand, "Show me")
-    assert hand.page.evaluate(CARRIED) == end
+    assert hand.page.evaluate(CARRIED) == ["2"]
 
 
 WORD = {"kind": "choice", "truth": "a", "choices": ("a", "b")}
@@ -267,20 +229,14 @@ WRONG = {
     "kind": [{"kind": "guess"}],
     "format": [{"format": ".2e"}],
     "truth": [
-        *({"truth": truth} for truth in (None, 1j, "many", np.nan, 5, [1, 2])),
+        *({"truth": truth} for truth in (None, "many", np.nan, 5, [1, 2])),
         *({**LINE, "truth": truth} for truth in ([1, np.nan], [1, 4], [1, 2, 3])),
         {**WORD, "truth": "c"},
     ],
-    "limits": [{"limits": limits} for limits in (None, (3, 1), (0, 1, 2))]
-    + [{"limits": (0, 9), "log": True}],
-    "choices": [{**WORD, "choices": choices} for choices in (("a",), ("a", "a"))]
-    + [{"choices": ("a", "b")}],
+    "limits": [{"limits": None}, {"limits": (3, 1)}, {"limits": (0, 9), "log": True}],
+    "choices": [{**WORD, "choices": ("a", "a")}, {"choices": ("a", "b")}],
     "replies": [{**WORD, "replies": {"a": "No."}}, {"replies": {"a": "No."}}],
-    "x": [
-        {**LINE, "x": [0, 1], "log": True},
-        *({**LINE, "x": x} for x in (["a", 1], [2, 1], [1])),
-        {"x": [1, 2]},
-    ],
+    "x": [{**LINE, "x": [0, 1], "log": True}, {**LINE, "x": [2, 1]}, {"x": [1, 2]}],
 }
 
 

@@ -2,7 +2,6 @@
 refused.
 """
 
-import itertools
 import re
 from fractions import Fraction
 
@@ -48,12 +47,6 @@ def test_right_answers(name):
     ):
         assert check(name, form), form
         assert repr(check(name, form)) == "✓ Right."
-    for (i, number), sign in itertools.product(enumerate(question.numbers), (-1, 1)):
-        near, off = ([float(n.right) for n in question.numbers] for _ in range(2))
-        near[i] += sign * 0.98 * number.slack(number.right)
-        off[i] += sign * (1.02 * number.slack(number.right) or 1e-6)
-        assert check(name, near), near
-        assert not check(name, off), off
 
 
 @pytest.mark.parametrize(("name", "wrong", "words"), HINTS)

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import itertools
 import json
 import re
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
-from visits import swipe
+from visits import FINGER, swipe
 
 from lowrank_tutor.kit import charts
 from lowrank_tutor.kit import sliders as explore
@@ -91,14 +90,13 @@ def test_panels():
 @pytest.mark.parametrize(("touched", "tapped"), [("input[type=range]", 5), ("img", 1)])
 def test_touch(browser, touched, tapped):
     block = make(k=range(1, 10)).to_html()
-    phone = {"viewport": {"width": 360, "height": 500}, "is_mobile": True, "has_touch": True}
     seen = {}
     for way in (
         "up",
         "tap",
         "sideways",
     ):  # each on a page of its own, so that no scroll is still under way
-        with browser.new_page(**phone) as page:
+        with browser.new_page(**FINGER) as page:
             page.set_content(
                 '<meta name="viewport" content="width=device-width"><div style="padding:300px 0 '
                 f'2000px">{block}'
@@ -134,33 +132,30 @@ def test_drag_on_picture(browser, tmp_path, sliders, start, end):
     """
     file = tmp_path / "page.html"
     file.write_text("<meta charset=utf-8>" + make(alt="x", **sliders).to_html(), encoding="utf-8")
-    for motion in ("no-preference", "reduce"):
-        with browser.new_page(
-            viewport={"width": 900, "height": 500}, reduced_motion=motion
-        ) as page:
-            page.goto(file.as_uri())
-            panels, image = page.locator(".explorer-panels"), page.locator("img")
-            assert panels.evaluate("(p) => getComputedStyle(p).cursor") == (
-                "ew-resize" if start else "auto"
-            )
-            page.evaluate(
-                "addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))"
-            )
-            values = "(all) => all.map((slider) => Number(slider.value))"
-            box, first = image.bounding_box(), image.get_attribute("src")
-            x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
-            page.mouse.click(x, y)
-            assert page.locator("input[type=range]").evaluate_all(values) == start
-            page.mouse.move(x, y)
-            page.mouse.down()
-            page.mouse.move(x + box["width"] / 4, y)
-            page.mouse.move(x + box["width"] / 2, y + 300)  # beyond the picture, too
-            page.mouse.up()
-            page.mouse.move(x, y)
-            assert page.locator("input[type=range]").evaluate_all(values) == end
-            assert (image.get_attribute("src") != first) == bool(start)
-            assert page.evaluate("window.taken") is (None if start else True)
-            assert page.evaluate("String(getSelection())") == ""
+    with browser.new_page(viewport={"width": 900, "height": 500}) as page:
+        page.goto(file.as_uri())
+        panels, image = page.locator(".explorer-panels"), page.locator("img")
+        assert panels.evaluate("(p) => getComputedStyle(p).cursor") == (
+            "ew-resize" if start else "auto"
+        )
+        page.evaluate(
+            "addEventListener('dragstart', (e) => e.defaultPrevented || (window.taken = true))"
+        )
+        values = "(all) => all.map((slider) => Number(slider.value))"
+        box, first = image.bounding_box(), image.get_attribute("src")
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2
+        page.mouse.click(x, y)
+        assert page.locator("input[type=range]").evaluate_all(values) == start
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + box["width"] / 4, y)
+        page.mouse.move(x + box["width"] / 2, y + 300)  # beyond the picture, too
+        page.mouse.up()
+        page.mouse.move(x, y)
+        assert page.locator("input[type=range]").evaluate_all(values) == end
+        assert (image.get_attribute("src") != first) == bool(start)
+        assert page.evaluate("window.taken") is (None if start else True)
+        assert page.evaluate("String(getSelection())") == ""
 
 
 # Limits
@@ -187,7 +182,6 @@ def test_heavy_pictures_are_squeezed():
 
 REFUSED = [
     ({"k": range(12), "e": range(48)}, "sliders must give at most 240 frames, got 12 x 48 = 576"),
-    ({"k": itertools.count()}, "k must have 2 to 48 positions, got more"),
     ({"k": [1, np.inf]}, "k must hold finite numbers, got inf"),
     ({"k": [2, 1]}, "k must increase, got [2, 1]"),
     ({"k": [*"abcdefghi"]}, "k must have 2 to 8 positions, got more"),
@@ -196,7 +190,6 @@ REFUSED = [
         "k must have words that differ and are not empty, got ['a', 'b', 'a']",
     ),
     ({"k": "12"}, "k must be a sequence of numbers or of words, such as range(1, 21), got '12'"),
-    ({"k": 5}, "k must be a sequence of numbers or of words, such as range(1, 21), got 5"),
     ({"k": ["1", 2]}, "k must hold numbers alone or words alone, got '1'"),
     (
         {"alt": "  "},
@@ -280,22 +273,12 @@ def test_labels_stay_inside(layout):
     would have ink.
     """
 
-    def draw(size=2.0):
-        figure = Figure(figsize=(size, 0.7 * size), layout=layout)
-        figure.add_subplot().set(xlabel="time, s", ylabel="height, m")
-        return figure
-
-    small, large = (pixels(draw(size), 100) for size in (2.0, 7.0))
-    assert small.shape == (140, 200, 3)
-    for picture in (small, large):
-        assert all(
-            (edge == 255).all() for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1])
-        )
-    if layout in (None, "none"):  # where nothing is cut, a figure stays as it is
-        roomy = draw(7.0)
-        before = roomy.axes[0].get_position().bounds
-        pixels(roomy, 100)
-        assert roomy.axes[0].get_position().bounds == before
+    figure = Figure(figsize=(2, 1.4), layout=layout)
+    figure.add_subplot().set(xlabel="time, s", ylabel="height, m")
+    picture = pixels(figure, 100)
+    assert picture.shape == (140, 200, 3)
+    for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]):
+        assert (edge == 255).all()
 
 
 # The live face
@@ -308,7 +291,9 @@ def test_live_moves(monkeypatch):
         raise RuntimeError("no running event loop")
 
     monkeypatch.setattr("asyncio.get_running_loop", no_loop)
-    slider, view = make(draw=lambda k: 1 / (3 - k) and bar(k=k)).to_widget().children
+    explorer = make(draw=lambda k: 1 / (3 - k) and bar(k=k), labels={"k": "width"})
+    slider, view = explorer.to_widget().children
+    assert slider.description == "width"
     with pytest.raises(ZeroDivisionError):
         slider.value = 3
     assert view.value.startswith("<pre>")

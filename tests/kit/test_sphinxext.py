@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import time
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -88,10 +87,8 @@ def test_plain_book(tmp_path):
     # While the page is built the kernels know; afterwards the host's own setting counts again.
     assert re.findall(r"^(?:PAGE VARIABLE|AFTERWARDS) (\w+)$", said, re.M) == ["1", "0"]
     assert Path(re.search(r"^CACHE (.*)$", said, re.M)[1]) == tmp_path / CACHES / "one"
-    # When the package changes, the page is executed again; changed back, the old results are there.
-    for fingerprint, runs in (("two", "xx"), ("one", "xx")):
-        build(tmp_path, fingerprint)
-        assert (tmp_path / "runs").read_text() == runs
+    build(tmp_path, "two")  # when the package changes, the page is executed again
+    assert (tmp_path / "runs").read_text() == "xx"
 
 
 # The switch
@@ -124,10 +121,8 @@ def test_fingerprint(tmp_path, monkeypatch):
         (folder / room).mkdir(parents=True)
     monkeypatch.setattr(sphinxext, "PACKAGE", folder)
     changes = [
-        ("package/kit/sphinxext.py", "1"), ("package/rank.py", "2"),
-        ("package/data/figures.json", "3"),
-        ("package/rank.py", "xy"), ("package/second.py", "z"), ("requirements.txt", "numpy==2.0"),
-        ("requirements.txt", "numpy==2.1"),
+        ("package/rank.py", "2"), ("package/data/figures.json", "3"), ("package/rank.py", "xy"),
+        ("package/second.py", "z"), ("requirements.txt", "numpy==2.0"),
     ]  # fmt: skip
     seen = [package_fingerprint(pins)]
     for path, text in changes:
@@ -159,12 +154,3 @@ def test_unused_caches_go(tmp_path):
         "used",
     ]
     assert (fresh / ".gitignore").read_text() == "*\n"
-
-
-def test_builds_side_by_side(tmp_path):
-    unused = [sphinxext._cache(tmp_path / CACHES, f"{n}") for n in range(99)]
-    for cache in unused:
-        os.utime(cache / MARK, (0, 0))
-    with ThreadPool(4) as pool:  # all remove the same
-        pool.map(lambda n: sphinxext._cache(tmp_path / CACHES, f"new {n}"), range(4))
-    assert not any(map(Path.exists, unused))

@@ -68,7 +68,7 @@ E, F = tensors((4, 6), (4, 6), seed=1)
 
 @pytest.mark.parametrize("rows", [0, 7])
 def test_bad_number_of_rows(rows):
-    message = f"ValueError: e must have between 1 and n_keys = 6 rows, got shape ({rows}, 6)"
+    message = f"ValueError: e must have between 1 and n_keys = 6 rows, got {rows}"
     assert said(lambda: linformer_attention(Q, K, V, torch.cat([E, F])[:rows])) == message
 
 

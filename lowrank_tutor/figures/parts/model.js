@@ -86,12 +86,13 @@ const storytellerModel = (file) => {
     for (let i = 0; i < n; i++) table.fill(0, i * n + i + 1, i * n + n);
     return table;
   };
-  /** The first k sheets of a table, without what would look ahead. */
+  /** The first k sheets of a table, the last one faded if k is no whole number, without what would look ahead. */
   const sum = ({ u, s, v }, n, k) => {
     const table = new Float64Array(n * n);
     for (let l = 0; l < Math.min(k, n); l++) {
       for (let i = 0; i < n; i++)
-        for (let j = 0; j <= i; j++) table[i * n + j] += s[l] * u[l][i] * v[l][j];
+        for (let j = 0; j <= i; j++)
+          table[i * n + j] += Math.min(1, k - l) * s[l] * u[l][i] * v[l][j];
     }
     return table;
   };
@@ -227,32 +228,36 @@ const storytellerModel = (file) => {
       });
       const [q] = part,
         mine = cuts.filter(({ heads: only }) => !only || only.includes(layer * HEADS + h));
-      let [, k, v] = part;
-      mine
-        .filter(({ cut }) => KEYS[cut])
-        .forEach(({ cut, k: m }) => {
-          k = KEYS[cut](k, n, m);
-          if (cut === "bits") v = rounded(v, m);
-        });
-      const x = scores(q, k, n),
-        whole = softmax(x, n),
-        untouched = k === part[1];
-      const table = mine
-        .filter(({ cut }) => TABLES[cut])
-        .reduce(
-          (_, { cut, k: m }) =>
-            TABLES[cut]({
-              q,
-              k,
-              x,
-              n,
-              m,
-              layer,
-              whole,
-              svd: () => sheetsOf(whole, n, key && untouched ? key + h : ""),
-            }),
-          whole,
+      /** The table and the values, with settings as `setting` rounds them. */
+      const heard = (setting) => {
+        let [, k, v] = part;
+        mine
+          .filter(({ cut }) => KEYS[cut])
+          .forEach(({ cut, k: m }) => {
+            k = KEYS[cut](k, n, setting(m));
+            if (cut === "bits") v = rounded(v, setting(m));
+          });
+        const x = scores(q, k, n),
+          whole = softmax(x, n),
+          untouched = k === part[1];
+        const svd = () => sheetsOf(whole, n, key && untouched ? key + h : "");
+        const table = mine
+          .filter(({ cut }) => TABLES[cut])
+          .reduce(
+            (_, { cut, k: m }) => TABLES[cut]({ q, k, x, n, m: setting(m), layer, whole, svd }),
+            whole,
+          );
+        return [table, v];
+      };
+      // A setting between two whole numbers mixes what both would give; sheets fade by themselves
+      const share = mine.map(({ cut, k }) => (cut === "sheets" ? 0 : k % 1)).find(Boolean);
+      let [table, v] = heard(share ? Math.floor : (m) => m);
+      if (share) {
+        const other = heard(Math.ceil);
+        [table, v] = [table, v].map((x, i) =>
+          x.map((one, at) => one + share * (other[i][at] - one)),
         );
+      }
       into.tables.push(table);
       for (let i = 0; i < n; i++) {
         for (let j = 0; j <= i; j++) {
@@ -360,7 +365,8 @@ const storytellerModel = (file) => {
         for (let l = 0; l < rank; l++) {
           for (let i = 0; i < DIM; i++) {
             for (let j = 0; j < DIM; j++)
-              changed[name][i * DIM + j] += s[l] * u[l][which * DIM + i] * v[l][j];
+              changed[name][i * DIM + j] +=
+                Math.min(1, rank - l) * s[l] * u[l][which * DIM + i] * v[l][j];
           }
         }
       });
@@ -368,8 +374,16 @@ const storytellerModel = (file) => {
     return changed;
   };
 
+  /** Read the words with one cut, of the tables or of the weights; k = 0 cuts nothing. */
+  const cut = (ids, name, k, all) => {
+    const weights = { scores: cutScores, latents: cutLatents }[name];
+    if (weights && k) return run(ids, [], weights(k), all);
+    return run(ids, k ? [{ cut: name, k }] : [], trained, all);
+  };
+
   const model = {
     run,
+    cut,
     error,
     cutScores,
     cutLatents,

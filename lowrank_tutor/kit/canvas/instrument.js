@@ -13,7 +13,6 @@
 //     begun: () => true,                // optional: whether there is anything yet to start again, or to link to
 //     share: (state) => [state, ""],    // optional: what the address may carry, and a sentence about it
 //     eases: { s: 0, k: 1 },            // optional: what a morph moves through, and whether by whole numbers (1)
-//     glow: () => "rank",               // optional: the number that stands at a value that matters, or ""
 //   });
 //
 // Its controls and handles call move({ name: value }), which says in words what is wrong; `check` (values.js) has rules
@@ -50,9 +49,7 @@ const mount = (figure, build) => {
     goal = null,
     rest = 0,
     pending = 0,
-    wishes = 0,
-    glowing = "",
-    touched = false;
+    wishes = 0;
 
   const show = (text) => {
     if (!me.begun && text.length > room.textContent.length) room.textContent = text;
@@ -82,6 +79,7 @@ const mount = (figure, build) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
     if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
     state = me.clean({ ...state, ...partial });
+    figure.classList.toggle("moved", pack(state) !== pack(start)); // paper shows the start
     const later = me.draw(state);
     buttons.hidden = Boolean(me.begun) && !me.begun();
     write();
@@ -100,20 +98,10 @@ const mount = (figure, build) => {
     goal = null;
     return put(partial);
   };
-  /** A number that reaches a value that matters blooms, and a phone in the hand ticks. */
-  const bloom = () => {
-    const now = me.glow ? me.glow() : "";
-    if (now && now !== glowing) {
-      if (!calm.matches) shown[now]?.closest("dd").animate({ scale: [1, 1.25, 1] }, MORPH);
-      if (touched && navigator.userActivation?.hasBeenActive) navigator.vibrate?.(8);
-    }
-    glowing = now;
-  };
   const move = async (partial) => {
     clearTimeout(rest);
     try {
       await set(partial);
-      bloom();
       clearTimeout(rest);
       rest = setTimeout(() => tell(sentence()), PAUSE);
     } catch (error) {
@@ -210,11 +198,6 @@ const mount = (figure, build) => {
   figure.addEventListener(
     "change",
     ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")),
-    true,
-  );
-  figure.addEventListener(
-    "pointerdown",
-    ({ pointerType }) => (touched = pointerType === "touch"),
     true,
   );
   figure.instrument = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.images import encode, has_few_colors, pixels
-from lowrank_tutor.kit.words import Words, caption_html
+from lowrank_tutor.kit.words import Words, caption_html, minus
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ class Instrument:
     @property
     def alt(self) -> str:
         """Describe the start in a sentence."""
-        return self.say.format(**{**self.state, **self.numbers, **self.values})
+        return minus(self.say.format(**{**self.state, **self.numbers, **self.values}))
 
     def __repr__(self) -> str:
         return f"<Instrument {self.name}: {self.alt}>"

@@ -21,8 +21,9 @@ const check = {
 };
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
-/** Write a number by a specification of Python, "," ".2f" ".1%" ".3g" or "g", without exponents; prediction.py does so, too. */
-const format = (value, spec) => {
+/** Write a number, with a minus sign if it has one, by a specification of Python, "," ".2f" ".1%" ".3g" or "g", without exponents; prediction.py does so, too. */
+const format = (value, spec) => plainly(value, spec).replace(/^-/, "\u2212");
+const plainly = (value, spec) => {
   const digits = Number((spec.match(/\d+/) || [spec === "g" ? 6 : 0])[0]);
   if (typeof value !== "number") return String(value);
   if (spec.endsWith("%")) return (100 * value).toFixed(digits) + "%";

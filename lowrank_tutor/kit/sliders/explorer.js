@@ -1,3 +1,60 @@
+/** A button that moves a slider by itself; where motion is not wanted, one position a press. Returns what stops it. */
+const autoplay = (button, slider, move) => {
+  const stepwise = matchMedia("(prefers-reduced-motion: reduce)");
+  let clock = 0;
+  const atEnd = () => Number(slider.value) >= Number(slider.max);
+  const step = () => {
+    slider.value = atEnd() ? slider.min : Number(slider.value) + Number(slider.step);
+    move();
+  };
+  const rest = () => {
+    clearInterval(clock);
+    clock = 0;
+    button.textContent = stepwise.matches ? "Next" : "Play";
+  };
+  button.addEventListener("click", () => {
+    if (clock || stepwise.matches) {
+      if (!clock) step();
+      return rest();
+    }
+    button.textContent = "Pause";
+    step();
+    // Shorter than the pause before a sentence is said: it is said once, at the end.
+    clock = setInterval(() => (atEnd() ? rest() : step()), 350);
+  });
+  stepwise.addEventListener("change", rest);
+  button.hidden = false;
+  rest();
+  return rest;
+};
+/** Whoever drags across the pictures moves a slider, from where it stands: the whole width is its whole range. */
+const dragAcross = (imgs, slider) => {
+  const panels = imgs[0].parentElement;
+  let down = null,
+    wide = 1,
+    before = 0;
+  const slide = (value) => {
+    const at = slider.value;
+    slider.value = value; // the browser takes the nearest step
+    if (slider.value !== at) slider.dispatchEvent(new Event("input"));
+  };
+  panels.classList.add("drags");
+  panels.addEventListener("dragstart", (event) => event.preventDefault());
+  panels.addEventListener("pointerdown", (event) => {
+    if (event.button || !event.isPrimary) return;
+    const boxes = imgs.map((img) => img.getBoundingClientRect());
+    wide =
+      Math.max(...boxes.map(({ right }) => right)) - Math.min(...boxes.map(({ left }) => left));
+    down = event;
+    before = Number(slider.value);
+    panels.setPointerCapture(event.pointerId);
+  });
+  panels.addEventListener("pointermove", (event) => {
+    if (down) slide(before + ((event.clientX - down.clientX) / wide) * (slider.max - slider.min));
+  });
+  panels.addEventListener("pointercancel", () => down && slide(before)); // the page scrolls instead
+  panels.addEventListener("lostpointercapture", () => (down = null));
+};
 /** Bring the <figure> of an explorer to life. */
 const explorer = (root) => {
   const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
@@ -42,79 +99,23 @@ const explorer = (root) => {
     clearTimeout(pause);
     pause = setTimeout(() => (said.textContent = moved ? data.alts[frame] : ""), 400);
   };
-  // A button that moves a slider by itself, one position after the other; where motion is not wanted, one a press.
+  const move = () => {
+    moved = true;
+    show();
+  };
+  const playing = controls.find((control) => control.dataset.slider === root.dataset.plays);
   const button = root.querySelector(".explorer-play");
-  let clock = 0;
-  let rest = () => {};
-  if (button) {
-    const slider = controls.find((control) => control.dataset.slider === root.dataset.plays);
-    const stepwise = matchMedia("(prefers-reduced-motion: reduce)");
-    const atEnd = () => Number(slider.value) >= Number(slider.max);
-    const step = () => {
-      slider.value = atEnd() ? slider.min : Number(slider.value) + Number(slider.step);
-      moved = true;
-      show();
-    };
-    rest = () => {
-      clearInterval(clock);
-      clock = 0;
-      button.textContent = stepwise.matches ? "Next" : "Play";
-    };
-    button.addEventListener("click", () => {
-      if (clock || stepwise.matches) {
-        if (!clock) step();
-        return rest();
-      }
-      button.textContent = "Pause";
-      step();
-      // Shorter than the pause before a sentence is said: it is said once, at the end.
-      clock = setInterval(() => (atEnd() ? rest() : step()), 350);
-    });
-    stepwise.addEventListener("change", rest);
-    button.hidden = false;
-    rest();
-  }
+  const rest = button ? autoplay(button, playing, move) : () => {};
   controls.forEach((control) => {
     const change = () => {
       rest();
-      moved = true;
-      show();
+      move();
     };
     if (control.matches("fieldset")) control.addEventListener("input", change);
     else onSlide(control, change);
   });
-  // Whoever drags across the picture moves a slider, from where it stands: the whole width is its whole range.
-  const ranges = controls.filter((control) => control.matches("input"));
-  const slid = ranges.find((control) => control.dataset.slider === root.dataset.plays) ?? ranges[0];
-  if (slid) {
-    const panels = imgs[0].parentElement;
-    let down = null,
-      wide = 1,
-      before = 0;
-    const slide = (value) => {
-      const at = slid.value;
-      slid.value = value; // the browser takes the nearest step
-      if (slid.value !== at) slid.dispatchEvent(new Event("input"));
-    };
-    panels.classList.add("drags");
-    panels.addEventListener("dragstart", (event) => event.preventDefault());
-    panels.addEventListener("pointerdown", (event) => {
-      if (event.button || !event.isPrimary) return;
-      const sides = imgs.flatMap((img) => [
-        img.getBoundingClientRect().left,
-        img.getBoundingClientRect().right,
-      ]);
-      [down, wide, before] = [event, Math.max(...sides) - Math.min(...sides), Number(slid.value)];
-      panels.setPointerCapture(event.pointerId);
-    });
-    panels.addEventListener("pointermove", (event) => {
-      if (down) slide(before + ((event.clientX - down.clientX) / wide) * (slid.max - slid.min));
-    });
-    panels.addEventListener("pointercancel", () => down && slide(before)); // the page scrolls instead
-    ["pointerup", "pointercancel"].forEach((event) =>
-      panels.addEventListener(event, () => (down = null)),
-    );
-  }
+  const slid = playing ?? controls.find((control) => control.matches("input"));
+  if (slid) dragAcross(imgs, slid);
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
   // Pictures are decoded before they are asked for, so that a step never waits.
   const keep = [];

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lowrank_tutor.storyteller import Story
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
 WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("measured.md", "use-sliders.md"))]
 CELL_LINES = 15  # of a cell that is shown

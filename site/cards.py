@@ -1,4 +1,4 @@
-"""The site's drawings: one for each chapter's card on the landing page, and the logo.
+"""Draw each chapter's card on the landing page.
 
 They show the attention table of the six words of chapter 6 in a state that says what the chapter
 does to it, with every sheet, bar and arc of its real size. They take the colors of the page, in
@@ -6,11 +6,9 @@ light and dark.
 """
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from lowrank_tutor.kit.palette import COLORS
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 from lowrank_tutor.svd import best_rank_k
 
@@ -121,13 +119,13 @@ def factors(x, y, side, column, row):
     return group([left, above, square(x, y, side, table)])
 
 
-def skyline(x, y, wide, high, *, keep, s=S):
+def skyline(x, y, wide, high, *, keep):
     """Draw bars with the cut ring between those that are kept and those that are dropped."""
-    step = wide / len(s)
+    step = wide / len(S)
+    highs = high * S / S[0]
     bars = [
-        rect(x + step * (i + 0.12), y - high * one / s[0], 0.76 * step, high * one / s[0], color)
-        for i, one in enumerate(s)
-        for color in ["teal" if i < keep else "gray"]
+        rect(x + step * (i + 0.12), y - tall, 0.76 * step, tall, "teal" if i < keep else "gray")
+        for i, tall in enumerate(highs)
     ]
     at = x + step * keep
     ring = (
@@ -141,7 +139,7 @@ def skyline(x, y, wide, high, *, keep, s=S):
     )
 
 
-def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
+def sentence(x, y, wide, row, *, kept, high, size):
     """Write the words, with arcs from one to those that it listens to.
 
     Pale behind is exact, and teal is what is kept.
@@ -150,7 +148,7 @@ def sentence(x, y, wide, row, *, kept=None, high=62, size=13):
     arcs = []
     for weights, color, more, share in (
         (TABLE[row], "gray", 3, 0.4),
-        (TABLE[row] if kept is None else kept[row], "teal", 0, 1),
+        (kept[row], "teal", 0, 1),
     ):
         for j, weight in enumerate(weights):
             if weight < 0.02:
@@ -316,38 +314,3 @@ def card(docname):
         f'height="{HIGH}"'
     )
     return f'{head} aria-hidden="true" font-family="inherit">{CARDS[docname]()}</svg>'
-
-
-def logo():
-    """Draw the logo: a table that is the product of a column and a row."""
-    column, row = (1, 0.55, 0.8, 0.35), (0.9, 0.5, 1, 0.4)
-
-    def square(x, y, color, share):
-        at = f'x="{x}" y="{y}" width="9" height="9" rx="1.5"'
-        return f'<rect {at} fill="{COLORS[color].either}" fill-opacity="{share:.2g}"/>'
-
-    table = [
-        square(16 + 10 * j, 16 + 10 * i, "teal", a * b)
-        for i, a in enumerate(column)
-        for j, b in enumerate(row)
-    ]
-    left = [square(3, 16 + 10 * i, "teal", share) for i, share in enumerate(column)]
-    above = [square(16 + 10 * j, 3, "teal", share) for j, share in enumerate(row)]
-    alt = "A matrix as the product of one column and one row"
-    head = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 58 58" role="img" '
-        f'aria-label="{alt}">'
-    )
-    return head + "".join([*table, *left, *above]) + "</svg>\n"
-
-
-def write_logo(app, config):
-    """Write the logo anew if a color has changed: Sphinx takes it from the sources."""
-    path = Path(app.srcdir, config.html_logo)
-    if not path.exists() or path.read_text() != logo():
-        path.write_text(logo())
-
-
-def setup(app):
-    app.connect("config-inited", write_logo)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

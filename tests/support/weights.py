@@ -222,4 +222,5 @@ SCALES = {
     "powers_scale_inv": torch.ones(1, 1).to(torch.float8_e8m0fnu),
 }
 
-ODD = packed({name: entry(2, 2, dtype="F4") for name in ("odd", "__proto__")}, bytes(16))
+HEADER = {"odd": entry(2, 2, dtype="F4"), "__proto__": entry(2, 2, offsets=[16, 32])}
+ODD = packed(HEADER, bytes(32))

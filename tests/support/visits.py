@@ -31,6 +31,8 @@ PAGES = [
 
 WIDE = {"width": 1280, "height": 900, "mobile": False}
 PHONE = {"width": 360, "height": 740, "mobile": True}
+# The same phone, for a context of its own.
+FINGER = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 
 
 class Kind(NamedTuple):
@@ -46,23 +48,21 @@ class Kind(NamedTuple):
     )
 
 
-# Both colors, both widths, and both ways to open a page. One reader sees every position of every
-# slider; what another color, width, or way could spoil is no matter of the position, so the others
-# see one in fifteen. The first reader of a way opens the page, and the second turns the same
-# window, which stays so for what a hand does: mostly by day.
+# Both colors, both widths, and both ways to open a page. One reader sees every third position of
+# every slider, whose numbers Python's tests compare at all of them; what another color, width, or
+# way could spoil is no matter of the position, so the others see one in fifteen. The first reader
+# of a way opens the page, and the second turns the same window, which stays so for what a hand
+# does: mostly by day.
 READERS = {
     "dark phone": Kind("http", "dark", PHONE, axe=True, drags=15),
-    "light": Kind("http", "light", WIDE, axe=True, drags=1),
+    "light": Kind("http", "light", WIDE, axe=True, drags=3),
     "light phone, from a file": Kind("file", "light", PHONE, calm=True, drags=15),
 }
 
 # What a page loses without a server, or what dark colors hide, it loses on any page. Those who open
 # files read these, with and without sliders, and axe reads them in the dark.
 SAMPLES = {
-    "book/index.html",
-    "book/01-rank.html",
-    "book/05-bilinear-scoring.html",
-    "book/cheat-sheet.html",
+    f"book/{name}.html" for name in ("index", "01-rank", "05-bilinear-scoring", "cheat-sheet")
 }
 VISITS = [
     (page, who)

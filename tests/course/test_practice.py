@@ -1,4 +1,4 @@
-"""A thousand problems of each kind: the answer is right by another way, and each hint fits its slip
+"""Many problems of each kind: the answer is right by another way, and each hint fits its slip
 alone.
 
 A judge reads the numbers from the question, and works with NumPy. It returns the answer and, by the
@@ -43,18 +43,18 @@ def lowest(vector):
 
 class Judges:
     def rank_rows(a):
-        wrong = {
+        return [sympy.Matrix(a.astype(int)).rank()], {
             "Row 2": [1],
             "That is the number": [a.shape[1]],
             "The new row 3": [5 - np.linalg.matrix_rank(a)],
         }
-        return [sympy.Matrix(a.astype(int)).rank()], wrong
 
     def storage(m, n, k):
         best = max(r for r in range(1, 500) if r * (m + n) < m * n)
         held = k * (m + n)
-        wrong = {"That is one factor": [k * m, best], "A sheet holds": [k * m * n, best]}
-        return [held, best], wrong | {
+        return [held, best], {
+            "That is one factor": [k * m, best],
+            "A sheet holds": [k * m * n, best],
             "At that rank": [held, best + 1],
             "That is the largest": [held, min(m, n)],
         }
@@ -66,11 +66,12 @@ class Judges:
     def svd_2x2(*numbers):
         a = next(one for one in numbers if np.ndim(one) == 2)
         s = np.linalg.svd(a, compute_uv=False)
-        wrong = {
+        return s, {
             "Those are the trace": [(s**2).sum(), (s**2).prod()],
             "That is the diagonal": np.diag(a.T @ a),
+            "Those are the eigenvalues": s**2,
+            "The larger": s[::-1],
         }
-        return s, wrong | {"Those are the eigenvalues": s**2, "The larger": s[::-1]}
 
     def spectrum_error(*told):
         *s, k = told
@@ -79,15 +80,13 @@ class Judges:
         cut = np.diag(np.r_[s[:k], 0 * s[k:]])
         right = np.linalg.norm(a - cut) / np.linalg.norm(a), np.linalg.norm(a - cut, 2)
         off, largest = right
-        wrong = {
+        return right, {
             "That is the share of": (off**2, largest),
             "That is the root of": (math.sqrt(1 - off**2), largest),
-        }
-        wrong |= {
             "Square the": (s[k:].sum() / s.sum(), largest),
             "That one is kept": (off, s[k - 1]),
+            "That is the Frobenius": (off, np.linalg.norm(s[k:])),
         }
-        return right, wrong | {"That is the Frobenius": (off, np.linalg.norm(s[k:]))}
 
     def center_project(first, second, third, u):
         mean = np.mean([first, second, third], axis=0)
@@ -101,8 +100,12 @@ class Judges:
 
     def lda_step(t, d):
         w = lowest(np.linalg.solve(t, d) * round(np.linalg.det(t)))
-        wrong = {"That points": lowest(d), "That multiplies": lowest(t @ d), "The direction": 2 * w}
-        return w, wrong | {"In the inverse": lowest(t[::-1, ::-1] @ d)}
+        return w, {
+            "That points": lowest(d),
+            "That multiplies": lowest(t @ d),
+            "The direction": 2 * w,
+            "In the inverse": lowest(t[::-1, ::-1] @ d),
+        }
 
     def nmf_step(x, c, f):
         ratio = (c.T @ x) / (c.T @ c @ f)
@@ -117,11 +120,12 @@ class Judges:
         known = ~np.isnan(x)
         root = np.sqrt(penalty)  # least squares, with the penalty as one more row
         (c,), *_ = np.linalg.lstsq(np.r_[f[known], root][:, None], np.r_[x[known], 0], rcond=None)
-        missing, below = (
-            f[~known][0],
-            {"Add the penalty": f[known] @ f[known], "A rating that": f @ f + penalty},
-        )
-        below["Divide by the sum"] = f[known].sum() + penalty
+        missing = f[~known][0]
+        below = {
+            "Add the penalty": f[known] @ f[known],
+            "A rating that": f @ f + penalty,
+            "Divide by the sum": f[known].sum() + penalty,
+        }
         wrong = {
             words: f[known] @ x[known] / one * np.array([1, missing])
             for words, one in below.items()
@@ -146,23 +150,22 @@ class Judges:
 
     def factor_score(s, h, u, v):
         x, y = u @ s, v @ h
-        wrong = {
+        return [s @ (u.T @ v) @ h], {
             "Us and Vh": [x.sum() + y.sum()],
             "That is the dot": [s @ h],
             "That is the first": [x[0] * y[0]],
+            "Mind": [abs(x) @ abs(y)],
+            "Multiply entry": [x.sum() * y.sum()],
         }
-        wrong |= {"Mind": [abs(x) @ abs(y)], "Multiply entry": [x.sum() * y.sum()]}
-        return [s @ (u.T @ v) @ h], wrong
 
     def attention_three(base, keys, values):
         weights = np.exp(math.log(base) * keys)
-        right = weights @ values / weights.sum()
-        wrong = {"Divide by": weights @ values, "That is the plain": values.mean()}
-        wrong |= {
+        return [weights @ values / weights.sum()], {
+            "Divide by": weights @ values,
+            "That is the plain": values.mean(),
             "Those weights": keys @ values / keys.sum(),
             "That is the value": values[keys.argmax()],
         }
-        return [right], wrong
 
     def masked_mixtures(full, real, part):
         part, share = np.atleast_1d(part), real / 4
@@ -170,42 +173,42 @@ class Judges:
         tokens = np.r_[
             np.full(4, full.mean()), np.full(len(part), part.mean())
         ]  # each real token has one vote
-        zeros = (full.mean() + part.sum() / 4) / 2
-        equal, top = (full.mean() + part.mean()) / 2, full.mean() + share * part.mean()
-        wrong = {"A window that": equal, "Padding counts": zeros, "Divide by": top}
-        return [tokens.mean()], wrong | {
-            "The vote": (full.mean() + share * part.sum() / 4) / (1 + share)
+        return [tokens.mean()], {
+            "A window that": (full.mean() + part.mean()) / 2,
+            "Padding counts": (full.mean() + part.sum() / 4) / 2,
+            "Divide by": full.mean() + share * part.mean(),
+            "The vote": (full.mean() + share * part.sum() / 4) / (1 + share),
         }
 
     def latent_score(n, c1, c2, w, q, _n):
         scores = [(w.T @ c) @ q for c in (c1, c2)]  # through the keys
         count, turned = w.size + n * len(w), (w @ q)[::-1]
-        wrong = {"Absorbing": [*scores, n * len(w)], "That makes": [*scores, n * (w.size + 3)]}
-        wrong |= {
+        return [*scores, count], {
+            "Absorbing": [*scores, n * len(w)],
+            "That makes": [*scores, n * (w.size + 3)],
             "W is absorbed": [*scores, n * (w.size + 2)],
             "The entries": [c1 @ turned, c2 @ turned, count],
         }
-        return [*scores, count], wrong
 
     def lora_update(w, _rank, a, b, alpha, x):
         change = (b @ a) @ x
-        wrong = {
+        return (w + alpha * b @ a) @ x, {
             "That is W alone": w @ x,
             "That is the update": alpha * change,
             "The strength": w @ x + change,
+            "The entries": w @ x + alpha * change[::-1],
         }
-        return (w + alpha * b @ a) @ x, wrong | {"The entries": w @ x + alpha * change[::-1]}
 
     def cache_bytes(layers, heads, width, groups, _two, tokens):
         each = np.zeros(np.array((layers, 2, groups, width), int), np.float16)
         size = each.nbytes * tokens / 2**30
-        times, billions = heads / groups, each.nbytes * tokens / 1e9
-        wrong = {
+        times = heads / groups
+        return [each.size, size], {
             "The heads share": [each.size * times, size * times],
-            "That is in units": [each.size, billions],
+            "That is in units": [each.size, each.nbytes * tokens / 1e9],
+            "That is one layer": [each.size / layers, size / layers],
+            "Keys alone": [each.size / 2, size / 2],
         }
-        wrong |= {"That is one layer": [each.size / layers, size / layers]}
-        return [each.size, size], wrong | {"Keys alone": [each.size / 2, size / 2]}
 
     def causal_state(k1, v1, k2, v2, k3, v3, q):
         s = np.outer(k1, v1) + np.outer(k2, v2)
@@ -239,9 +242,9 @@ def judge_choice(question, problem):
 
 
 @pytest.mark.parametrize("kind", practice.KINDS)
-def test_thousand_problems(kind):
+def test_problems(kind):
     rng, met = np.random.default_rng(0), set()
-    for _ in range(1000):
+    for _ in range(200):
         problem = practice.another(kind, rng=rng)
         judge = getattr(Judges, kind.replace("-", "_"), None)
         right, wrong = (

@@ -1,0 +1,249 @@
+"""Damage a model's attention in two ways by the same error, and see what each forgets."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lowrank_tutor import storyteller as model
+from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor.figures.parts.stills import still
+from lowrank_tutor.figures.storyteller import MODEL
+from lowrank_tutor.kit.canvas.instrument import Instrument
+from lowrank_tutor.kit.charts.arguments import whole
+from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, WEIGHTS
+from lowrank_tutor.storyteller.matching import MOST
+
+MOST_DAMAGE = 50  # percent
+TALES = (  # each asks twice
+    "Ada wears gold . Ben wears red . re la fa so mi do . again : re la fa so mi do . Ada wears",
+    "Ada has milk . Zoe has honey . mi so ti re do fa . again : mi so ti re do fa . who has milk ?",
+    "Ada wears gold . Mia has soup . Kai wears pink . ti so la fa mi do . "
+    "again : ti so la fa mi do . Ada wears",
+)
+CUTS = {  # what stands above a table; what is kept, and what if a part of the next is kept, too
+    "sheets": (
+        "Fade weak patterns",
+        "{k} of {n} patterns (sheets)",
+        "{k} patterns (sheets), one more fading",
+    ),
+    "window": (
+        "Drop old words",
+        "the newest {k} of {n} words",
+        "the newest {k} words, one more fading",
+    ),
+    "bits": (
+        "Round numbers",
+        "{k} bits for each number",
+        "{k} bits for each number, some more",
+    ),
+    "latents": (
+        "Keep fewer numbers",
+        "{k} numbers for each word",
+        "{k} numbers for each word, one more fading",
+    ),
+}
+JOBS = {
+    "copy": "repeat a tune",
+    "far fact": "old fact",
+    "who": "who has it",
+    "most": "usual weather",
+    "new fact": "changed fact",
+    "reason": "the reason",
+    "agreement": "verb form",
+    "reference": "it or they",
+}
+WORDS: dict[str, Any] = {
+    "asks": {
+        "copy": "tune", "far fact": "fact", "new fact": "fact", "who": "owner",
+        "most": "weather", "agreement": "verb", "reason": "reason", "reference": "pronoun",
+        "": "next",
+    },
+    "lead": "A small language model reads a story and is asked for two words. Pull the lever.",
+    "hint": "a row for each word, dark where it listens",
+    "both": "both tables are wrong by",
+    "lever": "Damage to both tables",
+    "choose": "The cut on the right",
+    "table": "Who listens to whom:",
+    "stories": "right in 200 other stories",
+    "the": "the ",
+    "and": " and ",
+    "nothing": "nothing",
+    "alike": "Same error.",
+    "apart": "Same error. Same score. Different memory.",
+    "uneven": "Same error. Different memory.",
+}  # fmt: skip
+SAY = (
+    "With both tables wrong by {damage}%, the left model forgets {lost_left}, "
+    "and the right one {lost_right}."
+)
+CAPTION = (
+    "A table has a row for each word of the story, darker where it listens to an earlier word "
+    "(violet: below 0); one of eight is shown, and the error is the norm of what changed in all "
+    "eight over their norm. What would look ahead is set to 0. Each of the other stories is cut "
+    "until its own tables are wrong by as much. Nothing was retrained."
+)  # fmt: skip
+
+
+def two_cuts(
+    story: str = TALES[0], left: str = "sheets", right: str = "window", damage: int = 30,
+    *, demo: bool = False,
+) -> Instrument:  # fmt: skip
+    """Cut the trained model's attention in two ways that are always off by the same error.
+
+    State ``story`` (words), ``left`` and ``right`` (cuts), ``damage`` (percent); numbers
+    ``error_left`` and ``error_right``, of the story's tables, ``answered_left`` and
+    ``answered_right``, shares of 200 other stories (``python -m
+    measure.training.storyteller_matched``); table ``dots``, for each of these its job, and whether
+    each side is right.
+
+    Parameters
+    ----------
+    story : str
+        Words of the model, at most 40.
+    left, right : str
+        Cuts: ``"sheets"``, ``"window"``, ``"bits"``, or ``"latents"``.
+    damage : int
+        The error of both sides' tables, in percent, 0 to 50.
+    demo : bool
+        Whether the figure first pulls its lever by itself, from 0 to ``damage``.
+
+    Examples
+    --------
+    >>> shown = two_cuts()
+    >>> abs(shown.numbers["error_left"] - shown.numbers["error_right"]) < 0.01
+    True
+    >>> print(shown.alt)
+    With both tables wrong by 30%, the left model forgets the tune, and the right one the fact.
+    """
+    sides = {"left": one_of("left", left, CUTS), "right": one_of("right", right, CUTS)}
+    whole("damage", damage, 0, MOST_DAMAGE)
+    found = {side: measured(story, cut, damage) for side, cut in sides.items()}
+    right_answers = counted()
+    return figure(
+        name="two-cuts",
+        engine=MODEL,
+        parts=("demonstrate", "heatmap"),
+        styles=("figures/two_cuts.css",),
+        state={"story": story, **sides, "damage": damage},
+        numbers={f"error_{side}": one["error"] for side, one in found.items()}
+        | {
+            f"answered_{side}": float(right_answers[cut][damage].mean())
+            for side, cut in sides.items()
+        },
+        values={f"lost_{side}": one["lost"] for side, one in found.items()},
+        say=SAY,
+        data={
+            "words": WORDS,
+            "vocabulary": model.WORDS,
+            "kinds": model.KINDS,
+            "tales": TALES,
+            "names": list(JOBS),
+            "jobs": list(JOBS.values()),
+            "cuts": {
+                name: dict(zip(("title", "phrase", "part"), words, strict=True))
+                | {"most": MOST[name] if name in ("bits", "latents") else 0}
+                for name, words in CUTS.items()
+            },
+            "kept": {story: {cut: kept(story, cut) for cut in sides.values()}},
+            "right": _stored(),
+            "demo": [[1000 + 130 * i, {"damage": i}] for i in range(damage + 1)] if demo else [],
+        },
+        picture=still(_draw, story, sides, damage, size=(7, 3.4), ncols=2),
+        readouts={
+            "error_left": ("error on the left", ".1%"),
+            "error_right": ("error on the right", ".1%"),
+            "answered_left": ("right answers on the left", ".1%"),
+            "answered_right": ("right answers on the right", ".1%"),
+        },
+        caption=CAPTION,
+    )
+
+
+@cache
+def kept(story: str, cut: str) -> list[float]:
+    """Return how much a cut keeps of a story at each error, 0 to 50 percent."""
+    errors = [percent / 100 for percent in range(MOST_DAMAGE + 1)]
+    return [round(k, 3) for k in model.matched("<s> " + story, cut, errors)]
+
+
+def questions(story: str) -> list[tuple[int, str, str]]:
+    """Return where a story asks, the answer, and its job.
+
+    These are its end, and the last place before that tests another job.
+    """
+    said = story.split()
+    all_of_them = [(i, *model.answer(said[:i])) for i in range(1, len(said) + 1)]
+    last = all_of_them.pop()
+    before = [ask for ask in all_of_them if ask[1] not in ("", ".") and ask[2] != last[2]]
+    return [*before[-1:], last]
+
+
+def measured(story: str, cut: str, damage: int) -> dict[str, Any]:
+    """Return the error of a cut story's tables, what the model says, and what it forgets."""
+    ids = [model.encode("<s> " + story)]
+    options = model.between(cut, kept(story, cut)[damage])
+    exact, used = model.tables(ids), model.tables(ids, **options)
+    logits = model.forward(ids, **options)[0]
+    said = [model.WORDS[logits[i].argmax()] for i, *_ in questions(story)]
+    lost = [
+        f"the {WORDS['asks'][job]}"
+        for (_, answer, job), word in zip(questions(story), said, strict=True)
+        if answer and word != answer and {word, answer} - {*_alike(answer)}
+    ]
+    return {
+        "error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
+        "says": said,
+        "lost": " and ".join(lost) or "nothing",
+        "tables": used[0].reshape(8, *used.shape[-2:]),
+        "exact": exact[0].reshape(8, *used.shape[-2:]),
+    }
+
+
+def _alike(answer: str) -> tuple[str, ...]:
+    """Return the verbs that are as right as this one."""
+    return next((model.KINDS[kind] for kind in ("do", "does") if answer in model.KINDS[kind]), ())
+
+
+@cache
+def counted() -> dict[str, Any]:
+    """Return which of 200 stories are answered: for each cut, errors by stories, job after job."""
+    return {
+        cut: np.array([list(f"{int(one, 16):0{4 * len(one)}b}") for one in rows]) == "1"
+        for cut, rows in _stored().items()
+    }
+
+
+@cache
+def _stored() -> dict[str, list[str]]:
+    text = files("lowrank_tutor").joinpath("data/storyteller_matched.json").read_text("utf-8")
+    rows = json.loads(text)["rows"]
+    return {cut: [row["right"] for row in rows if row["cut"] == cut] for cut in CUTS}
+
+
+def _draw(story: str, sides: dict[str, str], damage: int, *axes: Axes) -> None:
+    found = [measured(story, cut, damage) for cut in sides.values()]
+    places = [
+        (i, story.split()[:i].index(answer) + 1 if answer in story.split()[:i] else max(0, i - 3))
+        for i, answer, _ in questions(story)
+    ]
+    heard = [min(table[i, j] for i, j in places) for table in found[0]["exact"]]
+    for ax, one, cut in zip(axes, found, sides.values(), strict=True):
+        ax.imshow(np.abs(one["tables"][int(np.argmax(heard))]), cmap=WEIGHTS, vmin=0, vmax=1)
+        for (i, j), (_, answer, job), word in zip(
+            places, questions(story), one["says"], strict=True
+        ):
+            color = TEAL if word == answer else ORANGE
+            ax.plot(j, i, "s", color=color, markersize=7, markerfacecolor="none")
+            ax.annotate(f"{WORDS['asks'][job]}: {word}", (j, i), (4, 4), textcoords="offset points",
+                        color=color, fontweight="bold")  # fmt: skip
+        ax.grid(visible=False)
+        right = counted()[cut][damage]
+        score = f"wrong by {one['error']:.0%}; {right.sum()} of {right.size} other stories right"
+        ax.set(xticks=[], yticks=[], title=CUTS[cut][0], xlabel=score)
+        ax.spines[:].set_color(GRAY)
