@@ -34,41 +34,39 @@ def helix(n, seed, noise=0.05):
     return x + noise * points(*x.shape, seed=seed + 1000)
 
 
-def by_loops(model, x):
-    """Encode and decode the points one at a time, from the state alone."""
+def by_hand(model, x):
+    """Encode and decode the points with NumPy, from the state alone."""
     state = {name: value.numpy() for name, value in model.state_dict().items()}
-    mean, codes, back = state["mean"], [], []
-    for point in x.numpy():
-        z = point - mean
-        for side, out in (("encoder", codes), ("decoder", back)):
-            if f"{side}.weight" in state:
-                z = np.array([sum(row * z) for row in state[f"{side}.weight"]])
-            else:
-                first = np.array([sum(row * z) for row in state[f"{side}.0.weight"]])
-                bent = np.array([math.tanh(number) for number in first + state[f"{side}.0.bias"]])
-                second = np.array([sum(row * bent) for row in state[f"{side}.2.weight"]])
-                z = second + state[f"{side}.2.bias"]
-            out.append(z if side == "encoder" else mean + z)
-    return np.array(codes), np.array(back)
+
+    def side(name, z):
+        if f"{name}.weight" in state:
+            return z @ state[f"{name}.weight"].T
+        bent = np.tanh(z @ state[f"{name}.0.weight"].T + state[f"{name}.0.bias"])
+        return bent @ state[f"{name}.2.weight"].T + state[f"{name}.2.bias"]
+
+    codes = side("encoder", x.numpy() - state["mean"])
+    return codes, side("decoder", codes) + state["mean"]
 
 
 # What it computes
 
 
 @pytest.mark.parametrize("hidden", [None, 2, 7])
-def test_loops_agree(hidden):
+def test_numpy_agrees(hidden):
     model, x = network(5, 2, hidden), points(6, 5)
     with torch.no_grad():  # draw what starts at zero too, so that leaving it out shows
         for i, value in enumerate([model.mean, *model.parameters()]):
             value.copy_(points(*value.shape, seed=i + 1))
-    codes, back = by_loops(model, x)
-    assert codes.shape == (6, 2)
-    np.testing.assert_allclose(model.encode(x).detach(), codes, atol=1e-13)
-    np.testing.assert_allclose(model(x).detach(), back, atol=1e-13)
-    np.testing.assert_allclose(model.decode(torch.tensor(codes)).detach(), back, atol=1e-13)
-    one_by_one = torch.cat([model(x[i : i + 1]) for i in range(6)])
-    np.testing.assert_allclose(model(x).detach(), one_by_one.detach(), atol=1e-14)
-    assert model(x[:0]).shape == (0, 5)
+        codes, back = by_hand(model, x)
+        assert codes.shape == (6, 2)
+        for found, judge in (
+            (model.encode(x), codes),
+            (model(x), back),
+            (model.decode(torch.tensor(codes)), back),
+            (torch.cat([model(x[i : i + 1]) for i in range(6)]), back),
+        ):
+            np.testing.assert_allclose(found, judge, atol=1e-13)
+        assert model(x[:0]).shape == (0, 5)
 
 
 @pytest.mark.parametrize("hidden", [None, 300])
@@ -101,16 +99,13 @@ def test_losses_are_measured(hidden):
     losses = model.fit(x, steps=25)
     assert (losses.shape, losses.dtype, losses.requires_grad) == ((26,), torch.float64, False)
     for network_then, loss in ((before, losses[0]), (model, losses[-1])):
-        _, back = by_loops(network_then, x)
+        _, back = by_hand(network_then, x)
         np.testing.assert_allclose(loss, np.square(back - x.numpy()).sum() / 80, rtol=1e-12)
     assert (losses.diff() <= 1e-15).all()
     again = model.fit(x, steps=5)  # goes on from there
     assert again[0] == losses[-1]
     assert again[-1] < again[0] or hidden is None  # which has arrived
-    assert model.fit(x, steps=0).tolist() == [again[-1].item()]
-    assert all(
-        parameter.grad is None and parameter.requires_grad for parameter in model.parameters()
-    )
+    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("hidden", [None, 4])

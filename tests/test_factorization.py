@@ -11,15 +11,10 @@ from matrices import fresh
 from lowrank_tutor.factorization import factorize_ratings
 
 
-def ratings_of(n, m, k, share=0.4, seed=0, kind="normal"):
+def ratings_of(n, m, k, share=0.4):
     """Draw a table of rank k and a mask of what is observed of it."""
-    rng = fresh(seed)
-    if kind == "positive":
-        table = rng.random((n, k)) @ rng.random((k, m))
-    elif kind == "far from zero":
-        table = rng.standard_normal((n, k - 1)) @ rng.standard_normal((k - 1, m)) + 5
-    else:
-        table = rng.standard_normal((n, k)) @ rng.standard_normal((k, m))
+    rng = fresh(0)
+    table = rng.standard_normal((n, k)) @ rng.standard_normal((k, m))
     return table, rng.random((n, m)) < share
 
 

@@ -4,20 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from matrices import fresh
 
 from lowrank_tutor.lda import lda
-
-
-def groups(sizes, d, seed=0):
-    """Draw classes of the given sizes around centers of their own, with one shape of spread."""
-    rng = fresh(seed)
-    labels = np.repeat(np.arange(len(sizes)), sizes)
-    centers = 2 * rng.standard_normal((len(sizes), d))
-    x = centers[labels] + rng.standard_normal((len(labels), d)) @ rng.standard_normal((d, d))
-    order = rng.permutation(len(labels))
-    return x[order], labels[order]
-
 
 # Two classes of four points: variance 1/2 along the first coordinate and 2 along the second.
 CROSS = np.array([[-1.0, 0], [1, 0], [0, -2], [0, 2]])

@@ -67,7 +67,6 @@ EPS16, EPS32 = (
         (np.eye(3, 5) * [1.0, 5 * EPS, 0, 0, 0], None, 1),  # the longer side times eps
         (np.eye(3, 5) * [1.0, 5.01 * EPS, 0, 0, 0], None, 2),
         (np.eye(5, 3) * [1.0, 5 * EPS, 0], None, 1),
-        (np.eye(5, 3) * [1.0, 5.01 * EPS, 0], None, 2),
         (
             diagonal(0.99 * EPS16, np.float16),
             None,
@@ -119,10 +118,9 @@ def test_stacks_are_loops(dtype):
     a[1, ..., 0] = a[1, ..., 1] * (1 + np.finfo(dtype).eps)
     a[-1, -1] = 0
     for count in (numerical_rank, stable_rank, lambda x: numerical_rank(x, rtol=0.3)):
-        stack, loops = count(a), [count(a[i]) for i in np.ndindex(2, 3)]
-        assert stack.shape == (2, 3)
-        np.testing.assert_allclose(stack, np.reshape(loops, stack.shape), rtol=1e-14)
-        assert stack.dtype == np.asarray(loops).dtype
+        loops = np.array([[count(each) for each in row] for row in a])
+        np.testing.assert_allclose(count(a), loops, rtol=1e-14)
+        assert count(a).dtype == loops.dtype
 
 
 @settings(deadline=None)

@@ -21,7 +21,6 @@ from lowrank_tutor.byhand import linformer_attention, softmax_attention
 Q = [[1, 1, 0, 0], [0, 0, 1, 1], [2, 0, 0, 0]]
 K = [[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 1]]
 V = [[2, 0], [0, 4], [2, 0]]
-COMPRESS = [["1/2", "1/2", 0], [0, 0, 1]]
 
 
 @st.composite
