@@ -214,10 +214,9 @@ def _chunk(
     kept = left[:, :, -1, :, None] * state + (ratios[:, :, -1] * k).mT @ written
     heads = q.shape[1] // max(k.shape[1], 1)  # of a group
     q = q.reshape(*k.shape[:2], heads, *k.shape[2:])  # (b, g, heads, c, d)
-    left, state, ratios, k, written = (
-        part[:, :, None] for part in (left, state, ratios, k, written)
-    )
-    out = (left * q) @ state + _products(q, k, ratios).tril() @ written
+    left, state, written = (part[:, :, None] for part in (left, state, written))
+    weights = _products(q, k[:, :, None], ratios[:, :, None]).tril()
+    out = (left * q) @ state + weights @ written
     return out.flatten(1, 2), kept
 
 

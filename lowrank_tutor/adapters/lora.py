@@ -342,10 +342,8 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state must be what lora_state returns, got {type(state).__name__}")
-    shapes, wanted = (
-        {key: tuple(part.shape) for key, part in each.items()}
-        for each in (state, lora_state(model))
-    )
+    shapes = {key: tuple(part.shape) for key, part in state.items()}
+    wanted = {key: tuple(part.shape) for key, part in lora_state(model).items()}
     for key in wanted | shapes:
         if (found := shapes.get(key)) != (fits := wanted.get(key)):
             rule = (

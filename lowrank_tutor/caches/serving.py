@@ -61,11 +61,9 @@ def published_caches() -> dict[str, PublishedCache]:
     >>> published_caches()["gpt-oss-120b"][:2]
     (18432, 2359296)
     """
-    rows = json.loads(files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8"))[
-        "rows"
-    ]
+    text = files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8")
     found = {}
-    for row in rows:
+    for row in json.loads(text)["rows"]:
         parts = tuple(row["layers"])
         growing = sum(stored(part, 2**20) - stored(part, 2**19) for part in parts) // 2**19
         fixed = sum(stored(part, 2**20) for part in parts if "state" in part or "window" in part)
@@ -86,11 +84,8 @@ def stored(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
     if "groups" in part:  # split, at least one a card; latents and index keys are copied
         groups = math.ceil(part["groups"] / cards) if split == "tensor" else part["groups"]
         return part["layers"] * rows * groups * (part["width"] + part.get("value", part["width"]))
-    return (
-        part["layers"]
-        * rows
-        * (part["latent"] + part["rotary"] if "latent" in part else part["index"])
-    )
+    width = part["latent"] + part["rotary"] if "latent" in part else part["index"]
+    return part["layers"] * rows * width
 
 
 def moved(part: Part, n: int, cards: int = 1, split: str = "tensor") -> int:
@@ -112,9 +107,8 @@ def operations(part: Part, n: int) -> float:
         return 2.0 * moved(part, n)
     if "groups" in part:
         return 2 * part["heads"] / part["groups"] * moved(part, n)
-    twice = (
-        part["latent"] / (part["latent"] + part["rotary"]) if "latent" in part else 0
-    )  # a latent is key and value
+    # A latent is key and value.
+    twice = part["latent"] / (part["latent"] + part["rotary"]) if "latent" in part else 0
     return 2 * part["heads"] * (1 + twice) * moved(part, n)
 
 
@@ -226,10 +220,8 @@ def _count(
         work = chats * (multiplied + sum(attended)) / cards
         times = [multiplied / _peak(card, weight_bits)]
         times += [each / _peak(card, of) for each, of in zip(attended, bits, strict=True)]
-        moving, computing = (
-            (weight_bytes + cache_bytes) / card.bandwidth,
-            chats * sum(times) / cards,
-        )
+        moving = (weight_bytes + cache_bytes) / card.bandwidth
+        computing = chats * sum(times) / cards
         seconds = max(moving, computing)
         why = (
             f"reads {weight_bytes / GIB:,.2f} GiB of weights and {cache_bytes / GIB:,.2f} GiB of "

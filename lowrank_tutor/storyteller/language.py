@@ -222,9 +222,8 @@ def _story(rng: Generator, facts: int) -> Story:
 def _people(rng: Generator, facts: int) -> tuple[list[list[Sentence]], list[Sentence]]:
     """Return what is told of each person, in order, and a question about each."""
     threads, questions = [], []
-    names, things, colors = (
-        [str(word) for word in rng.permutation(kind)] for kind in (NAMES, THINGS, COLORS)
-    )
+    drawn = (rng.permutation(kind) for kind in (NAMES, THINGS, COLORS))
+    names, things, colors = ([str(word) for word in words] for words in drawn)
     for name, thing in zip(names[:facts], things, strict=False):
         fact, job = [name, "has", thing], "far fact"
         thread = [Sentence([*fact, "."], {})]

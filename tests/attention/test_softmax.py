@@ -10,7 +10,6 @@ import torch
 from attentions import tensors
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.functional import multi_head_attention_forward
 from torch.utils.flop_counter import FlopCounterMode
 
 from lowrank_tutor.attention import (
@@ -35,31 +34,6 @@ def test_attention_by_hand():
     only_second = torch.tensor([[False, True]])
     assert attention_weights(q, k, token_mask=only_second).tolist() == [[[[0, 1]]]]
     assert softmax_attention(q, k, v, token_mask=only_second).item() == 8
-
-
-def test_attention_by_pytorch_layer():
-    n, heads, d = 6, 2, 3
-    (x,) = tensors((1, n, heads * d))
-    mask = torch.tensor([[True, False, True, True, False, True]])
-    split = x.view(1, n, heads, d).transpose(1, 2)
-    out = softmax_attention(split, split, split, token_mask=mask).transpose(1, 2).flatten(2)
-    identity = torch.eye(heads * d, dtype=torch.float64)
-
-    def judge(key_padding_mask):
-        rows = x.transpose(0, 1)
-        return multi_head_attention_forward(
-            rows, rows, rows, heads * d, heads, None, None, None, None, False, 0.0, identity, None,
-            key_padding_mask=key_padding_mask, use_separate_proj_weight=True,
-            q_proj_weight=identity, k_proj_weight=identity, v_proj_weight=identity,
-            need_weights=True, average_attn_weights=False,
-        )  # fmt: skip
-
-    theirs, weights = judge(~mask)
-    np.testing.assert_allclose(out, theirs.transpose(0, 1), atol=1e-14)
-    np.testing.assert_allclose(
-        attention_weights(split, split, token_mask=mask), weights, atol=1e-15
-    )
-    assert (judge(mask)[0].transpose(0, 1) - out).abs().max() > 0.1
 
 
 # masks
