@@ -1,5 +1,5 @@
-"""Every explorer of the built site in a real browser: every slider, every position, every way to
-work it.
+"""Every explorer of the built site in a real browser: every slider, every third position, and its
+keys.
 
 It needs ``make book`` first, and a Chromium or Chrome on the machine. ``LOWRANK_REQUIRE_BROWSER=1``
 turns a missing browser into a failure.
@@ -11,13 +11,12 @@ import re
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, WITH_EXPLORERS, explorers, judged, judges
+from chapters import WITH_EXPLORERS, each_chapter, explorers, judged, judges
 from PIL import Image
 from visits import READ, READERS, VISITS, address_of
 
 each_explorer = pytest.mark.parametrize("name", explorers())
 each_page = pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
 def page_of(name):

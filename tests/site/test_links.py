@@ -12,12 +12,11 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
-from chapters import CHAPTERS, ROOT
+from chapters import CHAPTERS, ROOT, each_chapter
 from PIL import Image
 from visits import PAGES, address_of
 
 each_page = pytest.mark.parametrize("page", PAGES)
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
 class Read(HTMLParser):

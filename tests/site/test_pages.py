@@ -11,7 +11,7 @@ import landing
 import mend
 import pytest
 import yaml
-from chapters import CHAPTERS, ROOT
+from chapters import CHAPTERS, ROOT, each_chapter
 from nbformat import NotebookNode
 from PIL import Image
 from visits import PAGES, READERS, SAMPLES, VISITS, address_of, violations
@@ -27,7 +27,6 @@ WHOLE = 24_000_000  # bytes of the site
 TEXT = {".html", ".css", ".js", ".json", ".svg"}
 
 each_page = pytest.mark.parametrize("page", PAGES)
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 each_visit = pytest.mark.parametrize(("page", "who"), VISITS)
 
 

@@ -21,6 +21,7 @@ from unittest.mock import patch
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.kit import sliders
@@ -28,6 +29,7 @@ from lowrank_tutor.kit.sliders import Explorer
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("gpu.md", "use-sliders.md"))]
 CELL_LINES = 15  # of a cell that is shown
 
