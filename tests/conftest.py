@@ -8,9 +8,7 @@ import functools
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 if (
     "PYTEST_XDIST_WORKER" in os.environ
@@ -23,7 +21,7 @@ import pytest
 from browsing import GET_ONE, find_browser, serve
 from chapters import CHAPTERS, ROOT, explorers
 from hypothesis import settings
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import sync_playwright
 from visits import READERS, SITE, Reader, Window
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -40,7 +38,7 @@ BOOK = {path.stem for path in (ROOT / "book").glob("*.md")}
 OF_THE_BOOK = {ROOT / "tests" / room for room in ("book", "site", "notebooks")}
 
 
-def subject(item: pytest.Item) -> str:
+def subject(item):
     """What a test is about: a page of the book, or else what its file is about."""
     if item.path.parent in OF_THE_BOOK:
         for value in item.callspec.params.values() if hasattr(item, "callspec") else ():
@@ -52,14 +50,14 @@ def subject(item: pytest.Item) -> str:
     return item.path.stem
 
 
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers():
     """Use one worker more than there are cores, four at most: browser tests wait for almost half of
     their time.
     """
     return min(4, (os.cpu_count() or 1) + 1)
 
 
-def mark(item: pytest.Item) -> None:
+def mark(item):
     """Mark what tests mathematics, and what of it takes long, for ``make test FAST=1`` and ``make
     mutants``.
     """
@@ -71,7 +69,7 @@ def mark(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and pytest the markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Keep together what shares work: a chapter's cells run once, and a page is opened once, in one
     worker.
     """
@@ -90,20 +88,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # What is imported and collected, about a million objects, lives until the end: no collection need
 # look through it.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection() -> None:
+def pytest_collection():
     """Rest the garbage collector until the tests are collected."""
     gc.disable()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Set it to work again, on what is new."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(scope="session")
-def site() -> Path:
+def site():
     stamp = SITE / "objects.inv"  # written at the end of every build
     if not stamp.exists():
         pytest.fail("the site is not built: run make book")
@@ -119,14 +117,14 @@ def site() -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(site) -> Iterator[str]:
+def address(site):
     """Where the site is served, as a visitor from the network meets it."""
     with serve(site) as where:
         yield where
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser():
     program = find_browser()
     if program is None:
         (pytest.fail if os.environ.get("LOWRANK_REQUIRE_BROWSER") == "1" else pytest.skip)(GET_ONE)
@@ -135,7 +133,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def readers(browser, address) -> Iterator[dict[str, Reader]]:
+def readers(browser, address):
     """Those who read the site: a page is opened once in each way, for all tests."""
     windows = {where: Window(browser, address, where) for where in ("http", "file")}
     yield {who: Reader(windows[kind.where], who) for who, kind in READERS.items()}
@@ -144,7 +142,7 @@ def readers(browser, address) -> Iterator[dict[str, Reader]]:
 
 
 @pytest.fixture
-def compiler() -> Iterator[Callable[..., Any]]:
+def compiler():
     """PyTorch's, to make one graph of a function or of a layer; it forgets what other tests have
     compiled.
     """

@@ -1,18 +1,12 @@
-"""Fixtures that run the cells of a chapter once; each test file names its page, ``CHAPTER``."""
-
-from typing import Any
+"""A fixture that runs the cells of a chapter once, by the number in the name of the test file."""
 
 import pytest
-from chapters import run
+from chapters import CHAPTERS, run
 
 
 @pytest.fixture(scope="module")
-def chapter(request: pytest.FixtureRequest) -> dict[str, Any]:
+def chapter(request):
     """Return the names that the chapter's cells define."""
-    return run(request.module.CHAPTER).namespace
-
-
-@pytest.fixture(scope="module")
-def printed(request: pytest.FixtureRequest) -> str:
-    """Return what the chapter's cells print."""
-    return run(request.module.CHAPTER).printed
+    number = request.path.stem.removeprefix("test_chapter_")
+    (path,) = [path for path in CHAPTERS if path.stem.startswith(number)]
+    return run(path).namespace

@@ -1,12 +1,9 @@
 """Matrix rank: its explorer and what the text says of it, judged by NumPy alone."""
 
 import numpy as np
-from chapters import CHAPTERS
 
 from lowrank_tutor.figures.parts.sample_pictures import grays
 from lowrank_tutor.rank import stable_rank
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("01-")]
 
 
 def one_sheet(chapter, *, k):

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS
 
 from lowrank_tutor.figures.storyteller import TALES, measured
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("02-")]
 
 
 def digits_cut(chapter, *, k):

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.nmf import nmf
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("03-")]
 
 
 def norm(x):

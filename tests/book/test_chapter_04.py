@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, share
+from chapters import share
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2
 from sklearn.random_projection import SparseRandomProjection
 
 from lowrank_tutor import storyteller
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("04-")]
 
 
 def failure(k, eps):

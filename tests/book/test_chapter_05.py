@@ -7,14 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS
 from scipy.optimize import linprog
 
 from lowrank_tutor.bilinear import factorize, score_error
 from lowrank_tutor.figures.storyteller import CUTS, TALES, counted, measured
 from lowrank_tutor.sentence import W_K, W_Q
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("05-")]
 
 
 def scores_missed(w, left, right, m):

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, softmax
+from chapters import softmax
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.attention import linear_attention
 from lowrank_tutor.figures.storyteller import counted
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("06-")]
 
 
 def head_rank(_chapter, *, layer, head, rank):

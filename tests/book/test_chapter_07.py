@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, softmax
+from chapters import softmax
 
 from lowrank_tutor.figures import windows
 from lowrank_tutor.figures.storyteller import TALES, counted, measured
 
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("07-")]
 N, D = 128, 32
 
 

@@ -5,15 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, share
+from chapters import share
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.caches import kv_cache_numbers
 from lowrank_tutor.figures.storyteller import TALES, counted, measured
 from lowrank_tutor.storyteller.model import causal_attention
 from measure.training.storyteller_cuts import short_stories
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("08-")]
 
 
 def four_caches(chapter, *, tokens, keep):

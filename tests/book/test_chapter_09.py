@@ -11,7 +11,7 @@ import statistics
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS, share
+from chapters import share
 from scipy import stats
 from scipy.optimize import linprog
 from torch import distributed, nn
@@ -21,8 +21,6 @@ from lowrank_tutor.adapters import LoraLinear, power_step
 from measure.harness import DATA
 from measure.training.storyteller_cuts import short_stories
 from measure.training.storyteller_lora import OTHER
-
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("09-")]
 
 
 def off(found, wanted):

@@ -6,7 +6,6 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
-from chapters import CHAPTERS
 from sklearn.datasets import load_digits
 
 from lowrank_tutor.figures import album
@@ -14,7 +13,6 @@ from lowrank_tutor.figures import album
 RECORD = json.loads(files("lowrank_tutor").joinpath("data/storyteller_designs.json").read_text())[
     "rows"
 ]
-(CHAPTER,) = [path for path in CHAPTERS if path.stem.startswith("10-")]
 
 
 def past(chapter, *, words):

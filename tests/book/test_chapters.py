@@ -15,6 +15,7 @@ from chapters import (
     ROOT,
     WITH_EXPLORERS,
     code_cells,
+    each_chapter,
     explorers,
     judged,
     judges,
@@ -24,8 +25,6 @@ from looks import check_fit, check_look
 from looks import figures as figures_of
 
 from lowrank_tutor import figures
-
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 SHOWN_WIDTH, FOLDED_WIDTH = 76, 120  # characters a line of code; a laptop cuts off more than 76
 FOLDED_LINES = 64  # a fold may hold data, pictures and words

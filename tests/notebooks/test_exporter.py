@@ -70,7 +70,7 @@ def test_exercise_after_restart():
 
 
 @pytest.fixture(scope="module")
-def refusals(tmp_path_factory) -> dict[str, str]:
+def refusals(tmp_path_factory):
     """What is said of each construct that is refused, all on one page of a small book under the
     settings of the real one, without the place that it is said of.
     """
@@ -116,7 +116,7 @@ MARKS = r"""a b 1 (a) ␣ ¶ \ \¶a ` ``a` * *a* ** _ _a_ __a__ a_b $ $a$ ! <b> 
 PIECES = [piece.replace("␣", " ").replace("¶", "\n") for piece in MARKS.split()]
 
 
-def reads_as(text: str) -> str:
+def reads_as(text):
     """What a paragraph with this text reads as, if it is a paragraph and all of it text."""
     opened, inline, closed = READ.parse(safe_lines(escape(text)))
     assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")

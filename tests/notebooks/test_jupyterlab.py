@@ -12,14 +12,12 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 from chapters import ROOT
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Page
 
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
@@ -57,7 +55,7 @@ class Lab(NamedTuple):
     complaints: list[str]
     asked: set[str]
 
-    def find(self, name: str) -> Locator:
+    def find(self, name):
         """Scroll to what a cell shows: Lab leaves away what is far from the screen."""
         self.page.evaluate(
             "(at) => panel.content.scrollToItem(at, 'start')", list(CELLS).index(name)
@@ -66,15 +64,15 @@ class Lab(NamedTuple):
         figure.wait_for()
         return figure
 
-    def cells(self) -> list[str]:
+    def cells(self):
         """Return the sources of the notebook's cells."""
-        sources: list[str] = self.page.evaluate(
+        sources = self.page.evaluate(
             "() => panel.content.model.sharedModel.cells.map((cell) => cell.getSource())"
         )
         return sources
 
 
-def notebook() -> dict[str, Any]:
+def notebook():
     """All that a reader would type."""
     code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -83,7 +81,7 @@ def notebook() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def server(browser, tmp_path_factory):
     """A JupyterLab that has only the notebook, and settings of nobody; its address and its key."""
     folder, settings = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("settings")
     (folder / "small.ipynb").write_text(json.dumps(notebook()), encoding="utf-8")
@@ -125,7 +123,7 @@ def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         process.wait(timeout=HANG)
 
 
-def wait_for(process: subprocess.Popen[bytes], settings: Path) -> str:
+def wait_for(process, settings):
     """Return the address of a server once it has one."""
     told = settings / "runtime" / f"jpserver-{process.pid}.json"
     for _ in range(10 * HANG):
@@ -138,14 +136,14 @@ def wait_for(process: subprocess.Popen[bytes], settings: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def lab(browser: Browser, server: tuple[str, str]) -> Iterator[Lab]:
+def lab(browser, server):
     """The notebook, opened, and run."""
     address, key = server
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(HANG * 1000)
     page = context.new_page()
-    complaints: list[str] = []
-    asked: set[str] = set()
+    complaints = []
+    asked = set()
     page.on("pageerror", lambda error: complaints.append(f"thrown: {error}"))
     page.on(
         "console",
@@ -191,7 +189,7 @@ def test_figure_shows_itself(lab, name):
     )  # nobody else can open the address of this Lab
 
 
-def handle(figure: Locator, name: str) -> Locator:
+def handle(figure, name):
     """One that is free to move: the largest bar of a spectrum stays where it is."""
     return figure.locator("[role=slider]:visible").nth(4 if name == "spectrum" else 0)
 

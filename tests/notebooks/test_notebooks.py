@@ -25,7 +25,7 @@ import yaml
 from chapters import ROOT
 from export_notebooks import stale
 from filelock import FileLock
-from kernels import Kernel, Ran, kernel
+from kernels import kernel
 from theme import book_address
 
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
@@ -34,7 +34,7 @@ NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path):
     """The notebook as JSON holds it, not as nbformat mends it."""
     nb = json.loads(path.read_text(encoding="utf-8"))
     for cell in nb["cells"]:
@@ -42,7 +42,7 @@ def read(path: Path) -> dict[str, Any]:
     return nb
 
 
-def sources(nb: dict[str, Any], kind: str) -> list[str]:
+def sources(nb, kind):
     return [cell["source"] for cell in nb["cells"] if cell["cell_type"] == kind]
 
 
@@ -56,7 +56,7 @@ class Book(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def book() -> Book:
+def book():
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     address, branch = config["repository"]["url"], config["repository"]["branch"]
     settings = SimpleNamespace(html_theme_options={"repository_url": address}, html_baseurl="")
@@ -127,11 +127,11 @@ LACKING = (
 )
 
 
-def prose(nb: dict[str, Any]) -> list[str]:
+def prose(nb):
     return [re.sub(r"`[^`]*`", "", source) for source in sources(nb, "markdown")]
 
 
-def links(nb: dict[str, Any]) -> list[str]:
+def links(nb):
     texts = [re.sub(r"\$[^$]*\$", "", source) for source in prose(nb)]
     return [url for text in texts for url in re.findall(r"\]\(([^)\s]*)\)", text)]
 
@@ -158,7 +158,7 @@ def test_rules_of_colab(path):
 
 
 @functools.cache
-def places(page: Path) -> set[str]:
+def places(page):
     """Where a link to a page of the site can lead: to its top, or to what it names."""
     return (
         {"", *re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8"))}
@@ -187,7 +187,7 @@ def test_links_lead_somewhere(path, book, site):
 
 
 @pytest.fixture(scope="session")
-def wheel_folder(tmp_path_factory) -> Path:
+def wheel_folder(tmp_path_factory):
     """The package as strangers get it: built from a clean copy, without its dependencies."""
     clean, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -210,7 +210,7 @@ def wheel_folder(tmp_path_factory) -> Path:
     return folder
 
 
-def open_kernel(python: Path, package: Path | None, folder: Path) -> Any:
+def open_kernel(python, package, folder):
     """A kernel in an empty folder that finds our package only where it was installed to."""
     environment = {
         k: v for k, v in os.environ.items() if k not in {PAGE_VARIABLE, "MPLBACKEND", "PYTHONPATH"}
@@ -220,7 +220,7 @@ def open_kernel(python: Path, package: Path | None, folder: Path) -> Any:
     )
 
 
-def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
+def read_as_a_reader_does(nb, page):
     """Run all: no exception, no warning, nothing in an output that is not typeset there."""
     ran = {}
     for source in sources(nb, "code"):
@@ -238,7 +238,7 @@ def read_as_a_reader_does(nb: dict[str, Any], page: Kernel) -> dict[int, Ran]:
     return ran
 
 
-def move_every_slider(number: int, view: str, page: Kernel) -> None:
+def move_every_slider(number, view, page):
     """Drag each slider of an explorer: the picture changes, and the numbers are those that its own
     functions give.
     """
@@ -273,13 +273,13 @@ def move_every_slider(number: int, view: str, page: Kernel) -> None:
         assert len(pictures) > 1, f"{name} changes no picture"
 
 
-def picture(face: str) -> tuple[str, ...]:
+def picture(face):
     panels = re.findall(r'src="data:image/png;base64,([^"]+)"', face)
     assert panels
     return tuple(panels)
 
 
-def numbers(face: str) -> dict[str, float | str]:
+def numbers(face):
     """Return the readouts of a face; some are words."""
     found = re.findall(r'<data data-name="([^"]+)" value="([^"]+)"', face)
     return {
@@ -288,7 +288,7 @@ def numbers(face: str) -> dict[str, float | str]:
     }
 
 
-def check_alive(path: Path, python: Path, package: Path, folder: Path) -> None:
+def check_alive(path, python, package, folder):
     nb = read(path)
     with open_kernel(python, package, folder) as page:
         ran = read_as_a_reader_does(nb, page)
@@ -330,7 +330,7 @@ explore(draw, lambda k: {"twice": 2 * k}, alt="White.", start={"k": 35}, k=range
 """
 
 
-def check_dragging(python: Path, package: Path, folder: Path) -> None:
+def check_dragging(python, package, folder):
     """A hand that is faster than the pictures: the first position, the last, and few in between are
     drawn.
     """
@@ -358,7 +358,7 @@ def check_dragging(python: Path, package: Path, folder: Path) -> None:
 PINS = Path(__file__).with_name("colab-requirements.txt")
 
 
-def colab_environment(name: str, python: str | Path, *more: str) -> Path:
+def colab_environment(name, python, *more):
     """Make an environment of Colab's packages once, and ``more`` beside them; return its Python."""
     uv, folder = Path(sys.executable).with_name("uv"), ROOT / name
     made, ready = folder / "bin" / "python", folder / "installed.txt"
@@ -388,7 +388,7 @@ def colab_environment(name: str, python: str | Path, *more: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def colab_python(request) -> Path:
+def colab_python(request):
     """A Python 3.13 with the packages that Colab has, in ``.venv-colab``; the book's own where
     there is no 3.13.
     """
@@ -408,7 +408,7 @@ def colab_python(request) -> Path:
 
 
 @pytest.fixture(scope="session")
-def colab_torch_python() -> Path:
+def colab_torch_python():
     """The book's own Python and PyTorch, and Colab's versions of everything else, in
     ``.venv-colab-torch``.
 

@@ -1,5 +1,5 @@
-"""Every explorer of the built site in a real browser: every slider, every position, every way to
-work it.
+"""Every explorer of the built site in a real browser: every slider, every third position, and its
+keys.
 
 It needs ``make book`` first, and a Chromium or Chrome on the machine. ``LOWRANK_REQUIRE_BROWSER=1``
 turns a missing browser into a failure.
@@ -8,33 +8,28 @@ turns a missing browser into a failure.
 import base64
 import io
 import re
-from typing import Any
 
 import numpy as np
 import pytest
-from chapters import CHAPTERS, WITH_EXPLORERS, Position, explorers, judged, judges
+from chapters import WITH_EXPLORERS, each_chapter, explorers, judged, judges
 from PIL import Image
 from visits import READ, READERS, VISITS, address_of
 
-from lowrank_tutor.kit.sliders import Explorer
-from lowrank_tutor.kit.sliders.film import Panel
-
 each_explorer = pytest.mark.parametrize("name", explorers())
 each_page = pytest.mark.parametrize("path", WITH_EXPLORERS, ids=lambda path: path.stem)
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
-def page_of(name: str) -> str:
+def page_of(name):
     """The page of an explorer."""
     return address_of(explorers()[name])
 
 
-def who_reads(page: str) -> list[str]:
+def who_reads(page):
     """Return those who read a page."""
     return [who for other, who in VISITS if other == page]
 
 
-def written(explorer: Explorer, name: str, value: float) -> str:
+def written(explorer, name, value):
     how = explorer.formats.get(name, "," if isinstance(value, int) else ".4g")
     if callable(how):
         return how(value)
@@ -43,14 +38,14 @@ def written(explorer: Explorer, name: str, value: float) -> str:
     )
 
 
-def chosen(explorer: Explorer, name: str) -> bool:
+def chosen(explorer, name):
     """Whether a row of choices stands for a slider: words, or few numbers."""
     return (
         isinstance(explorer.start[name], str) or len(explorer.sliders[name]) <= 4
     ) and name != explorer.plays
 
 
-def check(shown: dict[str, Any], explorer: Explorer, position: Position) -> None:
+def check(shown, explorer, position):
     """Compare what stands on the page at one position with what NumPy says there."""
     values, expected, own = position
     numbers = {name: as_number(value) for name, value, _ in shown["numbers"]}
@@ -120,7 +115,7 @@ def test_picture_order(readers, name):
         assert apart[at] == min(apart.values())
 
 
-def distance(image: Image.Image, panel: Panel) -> float:
+def distance(image, panel):
     """How far a picture is from one that is drawn now, at a quarter of its size."""
     size = (image.width // 4, image.height // 4)
     drawn = (
@@ -132,7 +127,7 @@ def distance(image: Image.Image, panel: Panel) -> float:
     return float(np.abs(np.asarray(shown, dtype=float) - np.asarray(drawn)).mean())
 
 
-def picture(source: str) -> Image.Image:
+def picture(source):
     return Image.open(io.BytesIO(base64.b64decode(source.split(",")[1]))).convert("RGB")
 
 

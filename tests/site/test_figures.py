@@ -4,10 +4,7 @@ others.
 Pages come without MathJax, for which much of their time would go.
 """
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Page
 from visits import PAGES, REST, SITE
 from walks import OVERLAPS, READY, lost_handles
 
@@ -20,7 +17,7 @@ WITH_FIGURES = [
 
 
 @pytest.fixture(scope="module")
-def window(browser) -> Iterator[Page]:
+def window(browser):
     context = browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(300_000)  # a slow machine may take its time
     context.route("**/mathjax/**", lambda route: route.abort())

@@ -7,31 +7,29 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.request import urlopen
 
 import pytest
 import yaml
-from chapters import CHAPTERS, ROOT
+from chapters import CHAPTERS, ROOT, each_chapter
 from PIL import Image
 from visits import PAGES, address_of
 
 each_page = pytest.mark.parametrize("page", PAGES)
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
 class Read(HTMLParser):
     """A page's anchors and links, without a browser."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.figures: list[str] = []  # an address may name one with a state, such as #tilt=k:7
+        self.ids = []
+        self.links = []
+        self.figures = []  # an address may name one with a state, such as #tilt=k:7
         self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         for key, value in attrs:
             if key == "id" and value:
                 self.ids.append(value)
@@ -45,13 +43,13 @@ class Read(HTMLParser):
             ):
                 self.links.append(value)
 
-    def has(self, anchor: str) -> bool:
+    def has(self, anchor):
         figure, state, _ = anchor.partition("=")
         return figure in self.figures if state else anchor in self.ids
 
 
 @pytest.fixture(scope="session")
-def pages(site) -> dict[str, Read]:
+def pages(site):
     return {page: Read(site / page) for page in PAGES}
 
 
@@ -212,7 +210,7 @@ def test_numbers_and_references(facts, path):
     equations = facts["equations"]
     assert equations
     assert list(equations.values()) == [f"({number}.{i})" for i in range(1, len(equations) + 1)]
-    kinds: dict[str, list[str]] = {}
+    kinds = {}
     for _, title in facts["statements"]:
         found = re.match(r"(Theorem|Definition|Example|Exercise|Lemma|Corollary) ([\d.]+)", title)
         assert found, title

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from chapters import CHAPTERS
+from chapters import each_chapter
 from visits import FINGER, address_of
 
 RANK = "book/01-rank.html"
@@ -20,7 +20,7 @@ def meanings(site):
     return json.loads(text.removeprefix("window.meanings = ").removesuffix(";\n"))
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_each_name_has_a_meaning(site, meanings, path):
     text = (site / address_of(path)).read_text(encoding="utf-8")
     names = re.findall(

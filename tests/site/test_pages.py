@@ -10,7 +10,7 @@ from pathlib import Path
 import landing
 import pytest
 import yaml
-from chapters import CHAPTERS, ROOT
+from chapters import CHAPTERS, ROOT, each_chapter
 from nbformat import NotebookNode
 from PIL import Image
 from theme.head import POLICY
@@ -26,7 +26,6 @@ WHOLE = 24_000_000  # bytes of the site
 TEXT = {".html", ".css", ".js", ".json", ".svg"}
 
 each_page = pytest.mark.parametrize("page", PAGES)
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 each_visit = pytest.mark.parametrize(("page", "who"), VISITS)
 
 

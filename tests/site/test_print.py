@@ -30,13 +30,13 @@ MATH, XHTML = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/x
 pytestmark = pytest.mark.xdist_group("test_print")  # which prints once
 
 
-def bare(text: str) -> str:
+def bare(text):
     """Letters and digits alone: paper breaks lines where it likes, and joins f and i."""
     return re.sub(r"[^0-9A-Za-z]", "", unicodedata.normalize("NFKC", text))
 
 
 @pytest.fixture(scope="module")
-def made(site, browser, tmp_path_factory) -> tuple[Path, Path, int]:
+def made(site, browser, tmp_path_factory):
     """The printed chapter, the bound one, and how many formulas the browser shows in it."""
     build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
     subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
@@ -51,7 +51,7 @@ def made(site, browser, tmp_path_factory) -> tuple[Path, Path, int]:
 
 
 @pytest.fixture(scope="module")
-def pages(made) -> list[str]:
+def pages(made):
     """The words of each printed page."""
     with PdfDocument(made[0]) as document:
         assert any(title_of(PATH) in mark.get_title() for mark in document.get_toc()), (
@@ -114,7 +114,7 @@ def test_page_from_browser(site, browser, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def bound(made) -> dict[str, ElementTree.Element]:
+def bound(made):
     """The files of the EPUB that are XML."""
     with ZipFile(made[1]) as archive:
         first = archive.infolist()[0]

@@ -6,13 +6,10 @@ import re
 from urllib.parse import quote
 
 import pytest
-from chapters import CHAPTERS
+from chapters import CHAPTERS, each_chapter
 from visits import address_of, settle
 
 from lowrank_tutor.course.answers import QUESTIONS
-
-each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-
 
 # Folds
 

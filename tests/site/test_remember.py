@@ -5,7 +5,7 @@ but that.
 import json
 
 import pytest
-from chapters import CHAPTERS
+from chapters import each_chapter
 from visits import FINGER, address_of, violations
 
 RANK = "book/01-rank.html"
@@ -139,7 +139,7 @@ def test_storage_fails(visit, what):
         assert over.locator("#guesses-kept li").count() == 0
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_each_question_has_its_answer(readers, path):
     page = readers["light"].open(address_of(path))
     boxes = page.locator(".predict")

@@ -14,26 +14,22 @@ import functools
 import importlib
 import io
 import linecache
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 from lowrank_tutor import storyteller
 from lowrank_tutor.kit import sliders
 from lowrank_tutor.kit.sliders import Explorer
 
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
-    from lowrank_tutor.storyteller import Story
-
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.md"))
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 WITH_EXPLORERS = [*CHAPTERS, *(ROOT / "book" / name for name in ("measured.md", "use-sliders.md"))]
 CELL_LINES = 15  # of a cell that is shown
 
@@ -49,7 +45,7 @@ class Ran(NamedTuple):
     shown: list[Any]  # what stands in the last line of each cell
 
 
-def code_cells(path: Path) -> "list[NotebookNode]":
+def code_cells(path):
     """Return the code cells of a chapter in order, including those of its solutions."""
     import jupytext  # slow to load, and only the book's tests need it
 
@@ -57,15 +53,15 @@ def code_cells(path: Path) -> "list[NotebookNode]":
 
 
 @functools.cache
-def run(path: Path) -> Ran:
+def run(path):
     """Run a chapter's cells in order in one namespace, and keep their explorers."""
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    explorers: dict[str, Explorer] = {}
-    shown: list[Any] = []
+    namespace = {"__name__": "__main__"}
+    explorers = {}
+    shown = []
     make = sliders.explore
 
     @functools.wraps(make)
-    def keep(*args: Any, **words: Any) -> Explorer:
+    def keep(*args, **words):
         explorer = make(*args, **words)
         assert explorer.name not in explorers, f"{path.name} names two explorers {explorer.name!r}"
         explorers[explorer.name] = explorer
@@ -95,14 +91,14 @@ def run(path: Path) -> Ran:
 
 
 @functools.cache
-def judges(path: Path) -> dict[str, Callable[..., Numbers]]:
+def judges(path):
     """Return the judges of a page's explorers by name."""
     subject = f"chapter_{path.stem[:2]}" if path in CHAPTERS else path.stem.replace("-", "_")
     return getattr(importlib.import_module(f"tests.book.test_{subject}"), "EXPLORERS", {})
 
 
 @functools.cache
-def explorers() -> dict[str, Path]:
+def explorers():
     """Return the page of every explorer that has a judge, without running a cell."""
     return {name: path for path in WITH_EXPLORERS for name in judges(path)}
 
@@ -126,7 +122,7 @@ class Judged(NamedTuple):
 
 
 @functools.cache
-def judged(name: str) -> Judged:
+def judged(name):
     """Compute the expected numbers of an explorer at every position."""
     path = explorers()[name]
     ran, judge = run(path), judges(path)[name]
@@ -139,7 +135,7 @@ def judged(name: str) -> Judged:
     )
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
+def softmax(logits):
     """Return attention weights, a row for each query, by NumPy alone: the judge of several
     chapters.
     """
@@ -147,7 +143,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def share(told: "list[Story]", *, attend: Any = None, weights: Any = None) -> float:
+def share(told, *, attend=None, weights=None):
     """Return the share of right answers of the storyteller, each question counting once."""
     shares = storyteller.grade(
         functools.partial(storyteller.forward, weights=weights), told, attend=attend

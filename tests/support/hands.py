@@ -1,14 +1,10 @@
 """Pages that hold nothing but instruments, and hands that press keys and drag."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page
-
-from lowrank_tutor.kit.canvas import Instrument
+from playwright.sync_api import Locator, Page
 
 PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8">
 <title>An instrument</title><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -17,11 +13,11 @@ PAGE = """<!doctype html><html lang="en"{root}><head><meta charset="utf-8">
 
 
 @pytest.fixture(scope="session")
-def markup() -> Callable[[Instrument], str]:
+def markup():
     """Return an instrument's HTML, drawn once for all tests that start it in the same way."""
-    markups: dict[str, str] = {}
+    markups = {}
 
-    def drawn_once(one: Instrument) -> str:
+    def drawn_once(one):
         start = repr(vars(one) | {"picture": None})  # a function, made anew each time
         return markups.get(start) or markups.setdefault(start, one.to_html())
 
@@ -33,10 +29,10 @@ class Seen(NamedTuple):
 
     said: dict[str, Any]
 
-    def call(self, name: str) -> Any:
+    def call(self, name):
         return self.said[name]
 
-    def shown(self) -> dict[str, float]:
+    def shown(self):
         assert self.said["shown"] == self.said["numbers"]
         return self.said["shown"]
 
@@ -66,7 +62,7 @@ class Hand(NamedTuple):
     figure: Locator
     requests: list[str]
 
-    def call(self, code: str, *arguments: Any) -> Any:
+    def call(self, code, *arguments):
         """Call a method of ``figure.instrument``, such as ``set``."""
         text = self.figure.evaluate(
             f"""async (figure, all) => {{
@@ -79,12 +75,12 @@ class Hand(NamedTuple):
         )
         return json.loads(text)
 
-    def set(self, **state: Any) -> dict[str, float]:
+    def set(self, **state):
         """Put it into a state, and return what it shows then."""
         self.call("set", state)
         return self.shown()
 
-    def shown(self) -> dict[str, float]:
+    def shown(self):
         """Return the numbers that stand on the page, which must be those of ``numbers()``."""
         read = (
             "(figure) => [...figure.querySelectorAll('data')]"
@@ -95,9 +91,7 @@ class Hand(NamedTuple):
         assert shown == numbers
         return shown
 
-    def tour(
-        self, states: list[dict[str, Any]], check: Callable[[Seen], Any] = lambda seen: seen
-    ) -> list[Any]:
+    def tour(self, states, check=lambda seen: seen):
         """Put it into one state after the other, all in one go, and check what it said in each."""
         tour = list(zip(states, json.loads(self.figure.evaluate(TOUR, states)), strict=True))
         for state, said in tour:
@@ -105,14 +99,14 @@ class Hand(NamedTuple):
             assert "NaN" not in said["words"] + said["drawn"], state
         return [check(Seen(said)) for _, said in tour]
 
-    def handle(self, name: str) -> Locator:
+    def handle(self, name):
         """Find a handle by the beginning of its words."""
         return self.figure.locator(f'[role=slider][aria-label^="{name}"]')
 
-    def button(self, name: str) -> Locator:
+    def button(self, name):
         return self.figure.get_by_role("button", name=name)
 
-    def drag(self, name: str, dx: float, dy: float) -> None:
+    def drag(self, name, dx, dy):
         """Take a handle by the pointer, and let it go so many pixels from there."""
         self.handle(name).scroll_into_view_if_needed()
         box = self.handle(name).locator(".knob").bounding_box()
@@ -123,13 +117,13 @@ class Hand(NamedTuple):
         self.page.mouse.move(x + dx, y + dy)
         self.page.mouse.up()
 
-    def settle(self) -> None:
+    def settle(self):
         """Wait until nothing is being computed."""
         self.page.wait_for_timeout(50)
         still = "(figure) => figure.getAttribute('aria-busy') !== 'true'"
         self.page.wait_for_function(still, arg=self.figure.element_handle())
 
-    def said(self, words: str = "") -> str:
+    def said(self, words=""):
         """Wait for the sentence that follows a change, or for one that has these words, and return
         it.
         """
@@ -140,12 +134,12 @@ class Hand(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def contexts() -> list[BrowserContext]:
+def contexts():
     """Those that are open; the last one was opened last."""
     return []
 
 
-def close_later_ones(contexts: list[BrowserContext]) -> Iterator[None]:
+def close_later_ones(contexts):
     before = len(contexts)
     yield
     while len(contexts) > before:
@@ -155,35 +149,35 @@ def close_later_ones(contexts: list[BrowserContext]) -> Iterator[None]:
 # A page that a fixture of the whole file opened stays until the file has ended. Without these a
 # hundred pages would be open at the end, each with processes of its own.
 @pytest.fixture(scope="module", autouse=True)
-def a_file_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
+def a_file_closes_its_pages(contexts):
     yield from close_later_ones(contexts)
 
 
 @pytest.fixture(autouse=True)
-def a_test_closes_its_pages(contexts: list[BrowserContext]) -> Iterator[None]:
+def a_test_closes_its_pages(contexts):
     yield from close_later_ones(contexts)
 
 
 @pytest.fixture(scope="session")
 def show(
-    browser: Browser,
-    contexts: list[BrowserContext],
-    markup: Callable[[Instrument], str],
-    tmp_path_factory: Any,
-) -> Iterator[Callable[..., Hand]]:
+    browser,
+    contexts,
+    markup,
+    tmp_path_factory,
+):
     """Put blocks on a page of their own, opened from a file; what the browser complains of fails
     the test.
     """
-    folder: Path = tmp_path_factory.mktemp("instruments")
-    messages: list[str] = []
+    folder = tmp_path_factory.mktemp("instruments")
+    messages = []
 
     def open_page(
-        *instruments: Instrument,
-        address: str = "",
-        root: str = "",
-        script: str = "",
-        **settings: Any,
-    ) -> Hand:
+        *instruments,
+        address="",
+        root="",
+        script="",
+        **settings,
+    ):
         path = folder / f"{len(contexts)}.html"
         text = PAGE.replace("{root}", root).replace("{blocks}", "".join(map(markup, instruments)))
         path.write_text(text, encoding="utf-8")
@@ -192,7 +186,7 @@ def show(
         context.add_init_script(script)
         contexts.append(context)
         page = context.new_page()
-        requests: list[str] = []
+        requests = []
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: messages.append(str(error)))
         page.on(
@@ -209,6 +203,6 @@ def show(
 
 
 @pytest.fixture(scope="module")
-def hand(request: pytest.FixtureRequest, show: Callable[..., Hand]) -> Hand:
+def hand(request, show):
     """Return a test file's figure, ``FIGURE``, on a page that the whole file uses."""
     return show(request.module.FIGURE())

@@ -8,16 +8,13 @@ hand does, keys and clicks.
 
 import re
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
 from browsing import PLACES
 from chapters import ROOT
-from playwright.sync_api import Browser, Locator, Page
 
 SITE = ROOT / "_build" / "html"
 PAGES = sorted(
@@ -238,7 +235,7 @@ AXE = {
 }
 
 
-def violations(page: Page) -> list[str]:
+def violations(page):
     """What axe finds on a page."""
     for step in (HIDE_MATHS, MARK_SAMPLES, HIDE_COLORS, Axe().axe_script, ONLY_SAMPLES):
         page.evaluate(step)
@@ -315,7 +312,7 @@ HUSH = (
 SWIPE = {"sideways": (80, 8), "up": (8, -80), "tap": (0, 0)}
 
 
-def swipe(page: Page, x: float, y: float, way: str) -> None:
+def swipe(page, x, y, way):
     """Lay a finger down, move it in small steps, and lift it."""
     session = page.context.new_cdp_session(page)
     for part in range(6 if any(SWIPE[way]) else 1):
@@ -328,7 +325,7 @@ def swipe(page: Page, x: float, y: float, way: str) -> None:
     session.detach()
 
 
-def settle(page: Page) -> None:
+def settle(page):
     """Wait for the maths and the fonts, and for what they may have set off."""
     page.evaluate(
         """async () => {
@@ -344,7 +341,7 @@ class Window:
     way.
     """
 
-    def __init__(self, browser: Browser, address: str, where: str) -> None:
+    def __init__(self, browser, address, where):
         self.kinds = {who: kind for who, kind in READERS.items() if kind.where == where}
         self.address = address
         self.start = SITE.as_uri() if where == "file" else address
@@ -353,17 +350,17 @@ class Window:
         self.context.add_init_script(STORED + NO_SLIDING)
         self.page = self.context.new_page()
         self.screen = self.context.new_cdp_session(self.page)
-        self.pages: dict[str, dict[str, Seen]] = {}
-        self.turned: Kind | None = None
+        self.pages = {}
+        self.turned = None
         self.resting = 0.0
 
-    def see(self, path: str) -> dict[str, Seen]:
+    def see(self, path):
         """What a page said to each reader when it was opened; asked again, remember."""
         if path not in self.pages:
             self.pages[path] = self._visit(path)
         return self.pages[path]
 
-    def open(self, path: str, kind: Kind) -> Page:
+    def open(self, path, kind):
         """Return the page as it was left, if it is the one that was read last, on a reader's
         screen.
         """
@@ -375,7 +372,7 @@ class Window:
         return self.page
 
     @contextmanager
-    def cut_off(self) -> Iterator[None]:
+    def cut_off(self):
         """Let there be no network for a while."""
         self.context.set_offline(True)
         try:
@@ -383,7 +380,7 @@ class Window:
         finally:
             self.context.set_offline(False)
 
-    def _turn(self, kind: Kind) -> None:
+    def _turn(self, kind):
         if kind != self.turned:
             self.page.emulate_media(
                 color_scheme=kind.theme, reduced_motion="reduce" if kind.calm else "no-preference"
@@ -395,19 +392,19 @@ class Window:
             if self.page.url != BLANK:
                 self.resting = time.monotonic() + REST
 
-    def _rest(self) -> None:
+    def _rest(self):
         """Wait for what the theme does when a window has stopped changing."""
         self.page.wait_for_timeout(max(0, 1000 * (self.resting - time.monotonic())))
 
-    def _go(self, path: str) -> None:
+    def _go(self, path):
         self.page.goto(f"{self.start}/{path}")
         settle(self.page)
 
-    def _visit(self, path: str) -> dict[str, Seen]:
-        messages: list[str] = []
-        requests: list[str] = []
-        missing: list[str] = []
-        listeners: dict[Any, Any] = {
+    def _visit(self, path):
+        messages = []
+        requests = []
+        missing = []
+        listeners = {
             "console": lambda m: (
                 messages.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None
             ),
@@ -437,13 +434,13 @@ class Window:
         foreign = [url for url in requests if not url.startswith(ours)]
         return {who: Seen(messages, foreign, missing, local, *seen[who]) for who in self.kinds}
 
-    def _facts(self, kind: Kind) -> dict[str, Any]:
+    def _facts(self, kind):
         """Say how the open page looks to a reader."""
         self._turn(kind)
         settle(self.page)
         return self.page.evaluate(FACTS, kind.screen["width"])
 
-    def _try(self, path: str, kind: Kind) -> tuple[list[str], dict[str, Any]]:
+    def _try(self, path, kind):
         """Let a hand and axe try what the page lets a reader do, who has it open."""
         dragged = {}
         with self.cut_off():
@@ -466,35 +463,35 @@ class Reader(NamedTuple):
     who: str
 
     @property
-    def kind(self) -> Kind:
+    def kind(self):
         """How this reader reads."""
         return READERS[self.who]
 
-    def see(self, path: str) -> Seen:
+    def see(self, path):
         """What a page said when it was opened."""
         return self.window.see(path)[self.who]
 
-    def open(self, path: str) -> Page:
+    def open(self, path):
         """Return the window's page with this one in it."""
         return self.window.open(path, self.kind)
 
-    def explorer(self, path: str, name: str) -> Locator:
+    def explorer(self, path, name):
         """Return a page's explorer, in the window."""
         return self.open(path).locator(f'figure.explorer[data-name="{name}"]')
 
 
-def address_of(chapter: Path) -> str:
+def address_of(chapter):
     """The page that is made of a chapter."""
     return f"book/{chapter.stem}.html"
 
 
-def title_of(chapter: Path) -> str:
+def title_of(chapter):
     """Its first heading."""
     (title, *_) = re.findall("^# (.*)$", chapter.read_text(encoding="utf-8"), re.MULTILINE)
     return str(title)
 
 
-def block(path: Path, name: str) -> str:
+def block(path, name):
     """An explorer as it stands in a page's file."""
     page = path.read_text(encoding="utf-8")
     start = page.index(f'<figure class="explorer" data-name="{name}"')

@@ -2,8 +2,6 @@
 measured.
 """
 
-from playwright.sync_api import Page
-
 # Wait until all figures are drawn, and open whatever is folded.
 READY = """
 async () => {
@@ -58,7 +56,7 @@ AFTER = """
 """
 
 
-def lost_handles(page: Page) -> list[str]:
+def lost_handles(page):
     """Drag each handle beyond all corners of its panel, and say which was not there to be picked up
     again.
     """
