@@ -17,9 +17,7 @@ from lowrank_tutor.kit import draw_first
 
 ARGUMENTS = {"album": {"pictures": load_digits().images[:64]}}  # that have no default
 INSTRUMENTS = {
-    name.replace("_", "-"): partial(
-        getattr(figures, name), **ARGUMENTS.get(name, {})
-    )
+    name.replace("_", "-"): partial(getattr(figures, name), **ARGUMENTS.get(name, {}))
     for name in figures.__all__
 }
 INSTRUMENTS["draw_first"] = partial(
