@@ -308,16 +308,16 @@ def _markov(t: float) -> list[Shape]:
     bounds = 1 / _times(STRETCHES, LEVEL)
     return [
         Shape(0, "area", np.column_stack([at, _hill(at)]), "gray"),
-        Shape(0, "line", [[LEVEL, 0], [LEVEL, top]], "orange thin dotted"),
+        Shape(0, "line", [[LEVEL, 0], [LEVEL, top]], "ink thin dotted"),
         Shape(0, "line", np.column_stack([scale, _times(t, scale)]), "teal"),
-        Shape(0, "dots", [[LEVEL, here]], "orange"),
-        Shape(0, "text", [[LEVEL - 0.03, min(max(here + 0.6, 2), top - 3)]], "orange end",
+        Shape(0, "dots", [[LEVEL, here]], "ink"),
+        Shape(0, "text", [[LEVEL - 0.03, min(max(here + 0.6, 2), top - 3)]], "ink end",
               "{times:.3g} times"),
         Shape(1, "line", np.column_stack([STRETCHES, bounds]), "teal"),
         Shape(1, "line", [[0, _exact()], [0.3, _exact()]], "ink thin dashed"),
         Shape(1, "text", [[0.3, 1.25 * _exact()]], "ink end", "the exact chance"),
-        Shape(1, "dots", [[t, 1 / _times(t, LEVEL)]], "orange"),
-        Shape(1, "handle", [[t, 0.05]], "orange", "stretch"),
+        Shape(1, "dots", [[t, 1 / _times(t, LEVEL)]], "ink"),
+        Shape(1, "handle", [[t, 0.05]], "ink", "stretch"),
     ]  # fmt: skip
 
 
@@ -384,7 +384,7 @@ def _writes(t: float) -> list[Shape]:
         Shape(0, "line", way, "ink thin"),
         Shape(0, "dots", [BEST], "gray"),
         Shape(0, "dots", way, "ink small"),
-        Shape(0, "dots", [_state(t)], "orange"),
+        Shape(0, "dots", [_state(t)], "ink"),
     ]
 
 

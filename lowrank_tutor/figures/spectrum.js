@@ -50,7 +50,7 @@ const spectrum = ({ place, data, move, morph }) => {
   const cut = (k) => move({ k: clamp(Math.round(k), 1, count) });
   curve.handle("cut", {
     label: "cut: sheets kept",
-    color: "orange",
+    color: "ink",
     axis: "x",
     share: 0.93,
     large: 3,

@@ -81,7 +81,7 @@ const tilt = ({ place, data, move, tell }) => {
   const enough = () => errors.findIndex((error) => error <= data.enough);
   panel.handle("cut", {
     label: "cut: sheets kept",
-    color: "orange",
+    color: "ink",
     axis: "x",
     drag: (at) => cut(panel.snap(at, [[enough() + 0.5, at[1]]])[0] - 0.5),
     step: (dx, dy) => cut(state.k + dx + dy),

@@ -129,7 +129,7 @@ const twoCuts = ({ figure, place, data, move }) => {
     );
     const title =
       side === "right"
-        ? element("select", { "aria-label": words.choose }, ...options.slice(1))
+        ? element("select", { "aria-label": words.choose }, ...options)
         : element("span", {}, cuts.sheets.title);
     title.addEventListener("change", () => move({ right: title.value }));
     half.append(element("p", { class: "title" }, title));

@@ -39,7 +39,7 @@ const windows = ({ place, data, move }) => {
     for (let j = grips.length + 1; j < ends.length; j++) {
       list.handle("border " + j, {
         label: fill(words.border, { j }),
-        color: "orange",
+        color: "ink",
         axis: "y",
         large: 3,
         drag: ([, y]) => shift(j, y),

@@ -115,7 +115,7 @@ def test_writes_are_the_delta_rule():
     for t in range(9):
         order = [i % 2 for i in range(t)]
         state = linear_state(keys[order], values[order], delta=1).T if t else torch.zeros(1, 2)
-        assert shape("writes", t, "dots", "orange") == pytest.approx(state.numpy(), abs=1e-6)
+        assert shape("writes", t, "dots", "ink") == pytest.approx(state.numpy(), abs=1e-6)
     assert SCENES["writes"].numbers(8)["off"] < 6.25 * 0.6**7
 
 

@@ -93,12 +93,11 @@ def test_every_setting_of_every_story(hand):
     hand.tour(states, check)
 
 
-@pytest.mark.parametrize(
-    "cut", [cut for cut in CUTS if cut not in ("sheets", "window", "means", "features")]
-)
-def test_other_cuts_show_their_numbers(show, cut):
-    hand = show(storyteller(cut=cut, cuts=(cut,), k=CUTS[cut].settings[1], tale="who"))
-    hand.tour([{"cut": cut, "k": k} for k in (*CUTS[cut].settings[::2], 0)], check)
+def test_other_cuts_show_their_numbers(show):
+    others = tuple(cut for cut in CUTS if cut not in ("sheets", "window", "means", "features"))
+    hand = show(storyteller(cut=others[0], cuts=others, tale="who"))
+    states = [{"cut": cut, "k": k} for cut in others for k in (*CUTS[cut].settings[::2], 0)]
+    hand.tour(states, check)
 
 
 def test_own_story(show):

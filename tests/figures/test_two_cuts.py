@@ -59,7 +59,7 @@ def test_every_place_of_the_lever(hand):
             assert str(answers.sum()) in seen.said["words"]
 
     hand.tour([{"damage": damage} for damage in range(51)], check)
-    hand.tour([{"right": cut, "damage": 25} for cut in ("bits", "latents")], check)
+    hand.tour([{"right": cut, "damage": 25} for cut in CUTS], check)
     hand.tour([{"story": OWN, "right": "window", "damage": 30}], check)
 
 

@@ -30,7 +30,7 @@ const pairs = (() => {
       panel.handle(name, {
         // knobs apart, however near the lines
         label: sign > 0 ? "upper line, 1 plus epsilon" : "lower line, 1 minus epsilon",
-        color: "orange",
+        color: "ink",
         axis: "y",
         share: 0.5 - 0.2 * sign,
         drag: (at) => widen(sign * (panel.snap(at, [[at[0], 1 + sign * worst()]])[1] - 1)),
