@@ -75,7 +75,7 @@ WORDS: dict[str, Any] = {
     "and": " and ",
     "nothing": "nothing",
     "alike": "Same error.",
-    "apart": "Same error. Same score. Different memory.",
+    "apart": "Same error. Nearly the same score. Different memory.",
     "uneven": "Same error. Different memory.",
 }  # fmt: skip
 SAY = (

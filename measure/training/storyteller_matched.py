@@ -1,6 +1,6 @@
 """Cut 200 stories until the tables of each are off by as much, and look which answers stay right.
 
-Each story is read up to one question, 25 for each of 8 jobs. This takes about 20 minutes of one
+Each story is read up to one question, 25 for each of 8 jobs. This takes about 5 minutes of one
 core. The file is ``lowrank_tutor/data/storyteller_matched.json``.
 """
 
