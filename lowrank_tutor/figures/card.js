@@ -148,7 +148,7 @@ const card = ({ place, data, move, tell }) => {
     HIGH = 54,
     TOP = 22,
     SLICES = 40;
-  const title = controls.element("p", {});
+  const title = element("p", {});
   const svg = stage.make("svg", { viewBox: [0, 0, WIDE, HIGH + TOP + 18].join(" "), role: "img" });
   place.append(title, svg);
   const rect = (look) => stage.make("rect", { y: TOP, height: HIGH, class: look }, svg);
@@ -169,13 +169,13 @@ const card = ({ place, data, move, tell }) => {
       visibility: show ? "visible" : "hidden",
     });
   const lines = controls.box(place, "arithmetic"),
-    spoken = Array.from({ length: 4 }, () => lines.appendChild(controls.element("p", {})));
+    spoken = Array.from({ length: 4 }, () => lines.appendChild(element("p", {})));
 
   const select = (parent, label, options, input) => {
-    const box = controls.element("select", { autocomplete: "off", "aria-label": label }),
-      name = controls.element("label", { class: "typed" }, label);
+    const box = element("select", { autocomplete: "off", "aria-label": label }),
+      name = element("label", { class: "typed" }, label);
     Object.entries(options).forEach(([value, text]) =>
-      box.append(controls.element("option", { value }, text)),
+      box.append(element("option", { value }, text)),
     );
     box.addEventListener("change", () => input(box.value));
     name.append(box);
@@ -184,15 +184,15 @@ const card = ({ place, data, move, tell }) => {
   };
   const named = (list, more) => ({ ...Object.fromEntries(list.map((one) => [one, one])), ...more });
   const ask = (parent, words) => {
-    const input = controls.element("input", { inputmode: "decimal", autocomplete: "off" });
-    parent.append(controls.element("label", { class: "typed" }, words, input));
+    const input = element("input", { inputmode: "decimal", autocomplete: "off" });
+    parent.append(element("label", { class: "typed" }, words, input));
     return { input, number: () => Number(input.value.trim() || "none") };
   };
   const fold = (words) => {
-    const summary = controls.element("summary", {}, words);
-    return place.appendChild(controls.element("details", { class: "more" }, summary));
+    const summary = element("summary", {}, words);
+    return place.appendChild(element("details", { class: "more" }, summary));
   };
-  const line = (parent) => parent.appendChild(controls.element("div", { class: "control" }));
+  const line = (parent) => parent.appendChild(element("div", { class: "control" }));
   const trying = (make) => () => {
     try {
       move(make());
@@ -254,7 +254,7 @@ const card = ({ place, data, move, tell }) => {
     other: range("other memory, GiB a card", 0, 40, 0.5, "other"),
   };
   const paste = fold("Paste a config.json, or enter layers yourself");
-  const area = controls.element("textarea", {
+  const area = element("textarea", {
     rows: 6,
     spellcheck: "false",
     "aria-label": "config.json of a model",

@@ -66,8 +66,8 @@ const errorAgainstLoss = ({ place, data, move }) => {
   plane.grab("ring");
   const right = controls.box(panels);
   const story = controls.titled(right, "One story, and how the model goes on with it:");
-  const goesOn = controls.element("b");
-  story.append(controls.element("p", { class: "goes-on" }, start, goesOn));
+  const goesOn = element("b");
+  story.append(element("p", { class: "goes-on" }, start, goesOn));
   const cutOf = controls.choice(right, {
     label: "your cut",
     options: names,

@@ -275,8 +275,6 @@ const storyteller = ({ figure, place, data, move }) => {
       draw();
       demo(state);
       shown = state.story;
-      figure.instrument.next = () =>
-        Object.fromEntries(vocabulary.map((word, i) => [word, run(state.cut, state.k).chances[i]]));
     },
     numbers: () => {
       const now = run(state.cut, state.k);

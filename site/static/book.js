@@ -84,26 +84,6 @@ if (moved?.test(location.hash)) {
       location.hash.replace(/ex-caches-|(predict|draw_first)-4|storyteller=/, (old) => named[old]),
   );
 }
-// A report of a mistake names the section that stands on the screen.
-addEventListener("DOMContentLoaded", () =>
-  document
-    .querySelector("a.btn-source-issues-button")
-    ?.addEventListener("click", ({ currentTarget }) => {
-      const above = [...document.querySelectorAll(".bd-article h2")].filter(
-        (head) => head.getBoundingClientRect().top < innerHeight / 2,
-      );
-      const address = new URL(currentTarget.href),
-        report = address.searchParams.get("body");
-      address.searchParams.set(
-        "body",
-        report.replace(
-          /^(Section: .*\n)?/m,
-          above.length ? `Section: ${above.pop().textContent.replace("#", "").trim()}\n` : "",
-        ),
-      );
-      currentTarget.href = address.href;
-    }),
-);
 // After a long jump to the top the contents still mark the section that was left.
 let rest = 0;
 addEventListener(

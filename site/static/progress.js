@@ -11,13 +11,7 @@
       return {};
     }
   };
-  const stored = () => {
-    try {
-      return localStorage.getItem(KEY);
-    } catch {
-      return null;
-    }
-  };
+  const stored = () => localStorage.getItem(KEY);
   const read = () => parsed(stored());
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
@@ -139,12 +133,12 @@
       {
         class: "forget",
         download: "lowrank-practice.json",
-        href: `data:application/json,${encodeURIComponent(localStorage.getItem(KEY))}`,
+        href: `data:application/json,${encodeURIComponent(stored())}`,
       },
       "Export",
     );
     const forget = button("Delete", () => {
-      const before = localStorage.getItem(KEY);
+      const before = stored();
       localStorage.removeItem(KEY);
       show();
       const undo = button("Undo", () => {

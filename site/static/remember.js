@@ -40,7 +40,6 @@
     write(pages);
   };
 
-  document.documentElement.classList.add("guessing"); // until then book.css folds no answer
   const question = (figure) => figure.querySelector(".question").textContent;
   document.addEventListener("guess", ({ target: figure, detail }) => {
     const { guess, shown } = figure.instrument.state(),

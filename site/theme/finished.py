@@ -10,6 +10,9 @@ from fontTools import subset
 
 from theme.head import POLICY
 
+# Docutils and the theme repeat what the first line of the layout says, 1.0.
+VIEWPORTS = re.compile('<meta name="viewport" content="width=device-width, initial-scale=1" ?/>')
+
 
 def finish(app, exception):
     if exception is not None or app.builder.name != "html":
@@ -18,7 +21,8 @@ def finish(app, exception):
     (out / ".buildinfo").unlink(missing_ok=True)  # it names the folder of this environment
     _copy_notebooks(Path(app.srcdir), out)
     for page in [*out.glob("*.html"), *out.glob("book/*.html")]:
-        text = _mark_landing(_paint_early(_hide_icons(page.read_text(encoding="utf-8"))))
+        text = VIEWPORTS.sub("", page.read_text(encoding="utf-8"))
+        text = _mark_landing(_paint_early(_hide_icons(text)))
         page.write_text(text, encoding="utf-8")
     _trim_mathjax(out)
     _trim_icons(out)

@@ -31,11 +31,12 @@ for (const name of ["localStorage", "sessionStorage"]) try { window[name] } catc
 MODE = """if (document.documentElement.dataset.theme === "auto")
   document.documentElement.dataset.theme =
     matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-{ // The letters come with book.css. Until they are unpacked, some milliseconds, no line in other
-  // letters is shown.
+{ // Until the letters have come, upright and italic, no line in other letters is shown, and until
+  // remember.js has come, no answer: both would move what is below.
   const { classList } = document.documentElement, show = () => classList.remove("unpacking");
-  classList.add("unpacking");
-  document.fonts.load('1em "Source Serif 4"').finally(show);
+  classList.add("unpacking", "guessing");
+  const letters = ["", "italic "].map((cut) => document.fonts.load(cut + '1em "Source Serif 4"'));
+  Promise.allSettled(letters).then(show);
   setTimeout(show, 500);
 }"""
 

@@ -117,7 +117,6 @@ def test_own_story(show):
     hand.button("another story").click()
     hand.said("is right")
     assert hand.call("state")["story"] in TALES.values()
-    assert sum(hand.call("next").values()) == pytest.approx(1)
 
 
 def test_ring_follows_the_curve(hand):

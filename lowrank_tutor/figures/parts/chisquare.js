@@ -33,5 +33,5 @@ const chiSquare = (() => {
   /** The chance that chi-square over k lies further than eps from 1: eps between 0 and 1. */
   const outside = (k, eps) => tails(k, k * (1 - eps))[0] + tails(k, k * (1 + eps))[1];
 
-  return { tails, outside };
+  return { outside };
 })();

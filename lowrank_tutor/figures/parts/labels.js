@@ -57,5 +57,5 @@ const labels = (() => {
     return letters.length > room ? letters.slice(0, room - 1).join("") + "\u2026" : word;
   };
 
-  return { box, place, short };
+  return { place, short };
 })();

@@ -1,4 +1,4 @@
-// Reads a reader's own picture, from a file or a camera, as a square of grays; it goes nowhere else.
+// Reads a reader's own picture, from a file, as a square of grays; it goes nowhere else.
 const photo = (() => {
   /** The middle square of anything that can be drawn, on white, as size x size grays. */
   const square = (source, width, height, size) => {
@@ -62,54 +62,18 @@ const photo = (() => {
       image.src = address;
     });
 
-  let open = false; // the camera is, or the browser still asks whether it may be
-  /** Open the camera in `place`; the button there takes the picture, and both camera and preview go. */
-  const fromCamera = async (place, size) => {
-    if (open) return null;
-    open = true;
-    let stream = null;
-    try {
-      stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "user" } });
-      const video = element("video", { playsinline: "", muted: "" });
-      video.muted = true;
-      video.srcObject = stream;
-      place.replaceChildren(video);
-      await video.play();
-      return await new Promise((resolve) => {
-        const take = () => resolve(square(video, video.videoWidth, video.videoHeight, size));
-        controls.button(place, "Take the picture", take).focus();
-        controls.button(place, "Close the camera", () => resolve(null));
-      });
-    } catch (_) {
-      throw new Error("The camera cannot be used here: choose a file instead.");
-    } finally {
-      if (stream) stream.getTracks().forEach((track) => track.stop());
-      place.replaceChildren();
-      open = false;
-    }
-  };
-
-  /** Put a file's button and the camera's into `place`; use(grays) gets what a reader brings, tell(words) what is wrong. */
+  /** Put a file's button into `place`; use(grays) gets what a reader brings, tell(words) what is wrong. */
   const offer = (place, size, tell, use) => {
-    const own = controls.box(place, "control"),
-      camera = controls.box(place, "control");
     const file = element("input", { type: "file", accept: "image/*" });
-    own.append(element("label", { class: "file" }, file, "Open a picture"));
-    const take = async (grays) => {
-      try {
-        const values = await grays;
-        if (values) use(values);
-      } catch (error) {
-        tell(error.message);
-      }
-    };
+    controls
+      .box(place, "control")
+      .append(element("label", { class: "file" }, file, "Open a picture"));
     file.addEventListener("change", () => {
-      if (file.files[0]) take(fromFile(file.files[0], size, tell));
+      if (file.files[0])
+        fromFile(file.files[0], size, tell)
+          .then(use)
+          .catch(({ message }) => tell(message));
       file.value = ""; // so that the same file can be chosen again
-    });
-    const opener = controls.button(own, "Use the camera", async () => {
-      await take(fromCamera(camera, size));
-      if (!camera.firstChild) opener.focus(); // the button pressed last is gone
     });
   };
 

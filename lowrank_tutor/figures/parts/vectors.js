@@ -5,11 +5,6 @@ const vectors = (() => {
   const sum = ([a, b], [c, d]) => [a + c, b + d];
   const average = (rows, weights) =>
     rows[0].map((_, j) => rows.reduce((total, row, i) => total + weights[i] * row[j], 0));
-  const mean = (rows) =>
-    average(
-      rows,
-      rows.map(() => 1 / rows.length),
-    );
   const written = ([x, y], spec = ".1f") => "x " + format(x, spec) + ", y " + format(y, spec);
   /** The nearest point whose coordinates are tenths, and at most `reach` from zero. */
   const tenths = (point, reach) =>
@@ -44,5 +39,5 @@ const vectors = (() => {
     );
   };
 
-  return { dot, scaled, sum, average, mean, written, tenths, tip, axes };
+  return { dot, scaled, sum, average, written, tenths, tip, axes };
 })();

@@ -113,5 +113,5 @@ const controls = (() => {
     return press;
   };
 
-  return { element, box, titled, range, choice, toggle, button, player };
+  return { box, titled, range, choice, toggle, button, player };
 })();

@@ -341,5 +341,5 @@ const stage = (() => {
     return self;
   };
 
-  return { panel, make, write, say, onKey, follow, part, whole };
+  return { panel, make, write, say, follow, part, whole };
 })();

@@ -10,29 +10,20 @@
 //   write, said      write(guess) in words; said(guess) names the sentence that answers it
 const NEAR = 0.1; // of the line, or of the axis of a curve
 const predictions = (() => {
-  const DIGITS = "-0123456789",
-    RAISED = "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
   const isPercent = (spec) => spec.endsWith("%");
   const written = (value, { spec, unit }) => format(value, spec) + unit;
-  /** Write a tick; where ticks are powers of ten (`tens`), those with many zeros by their exponent. */
-  const tick = (spec, tens) => (value) => {
-    if (isPercent(spec)) return Number((100 * value).toPrecision(6)) + "%";
-    if (tens && (value >= 1e6 || value <= 1e-4)) {
-      const power = String(Math.round(Math.log10(value)));
-      if (Number("1e" + power) === value)
-        return "10" + power.replace(/./g, (one) => RAISED[DIGITS.indexOf(one)]);
-    }
-    return value.toLocaleString("en", { maximumFractionDigits: 12 });
-  };
+  const tick = (spec) => (value) =>
+    isPercent(spec)
+      ? Number((100 * value).toPrecision(6)) + "%"
+      : value.toLocaleString("en", { maximumSignificantDigits: 12 });
 
-  const areTens = ([low, high], log) => log && high >= 30 * low;
   /** Five or so round numbers between two; on a logarithmic line powers of ten, or also 2 and 5 times these. */
   const ticks = ([low, high], log) => {
     const within = (values) =>
       values.filter((value) => value >= low - 1e-9 * Math.abs(low) && value <= high);
     const tens = Array.from({ length: 80 }, (_, i) => Number("1e" + (i - 40)));
     const powers = within(
-      areTens([low, high], log) ? tens : tens.flatMap((ten) => [ten, 2 * ten, 5 * ten]),
+      log && high >= 30 * low ? tens : tens.flatMap((ten) => [ten, 2 * ten, 5 * ten]),
     );
     if (log && powers.length > 1) return powers; // between 1,100 and 1,900 there is none
     const rough = (high - low) / 5,
@@ -74,5 +65,5 @@ const predictions = (() => {
   const hideHandles = (panel, hide) =>
     panel.svg.querySelectorAll(".handle").forEach((grip) => grip.toggleAttribute("hidden", hide));
 
-  return { ways: {}, isPercent, written, tick, areTens, ticks, apart, judge, hideHandles };
+  return { ways: {}, written, tick, ticks, apart, judge, hideHandles };
 })();

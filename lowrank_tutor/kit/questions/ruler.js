@@ -41,7 +41,7 @@ const ruler = (holder, data) => {
       panel.axes({
         x: far ? [...round, limits[1]] : round,
         xTitle: titles[0],
-        format: predictions.tick(spec, predictions.areTens(limits, log)),
+        format: predictions.tick(spec),
       });
     },
     reveal: ({ guess, shown }) => {
