@@ -63,14 +63,14 @@ def group(parts, **look):
 
 
 def cells(table, corner, *, top=None):
-    """Draw the entries of a table, each in its cell: teal above zero, orange below."""
+    """Draw the entries of a table, each in its cell: teal above zero, violet below."""
     shares = table / (top or abs(table).max() or 1)
-    drawn = {"teal": "", "orange": ""}
+    drawn = {"teal": "", "violet": ""}
     for (i, j), share in np.ndenumerate(shares):
         if abs(share) > 0.04:
             corners = corner(i, j), corner(i, j + 1), corner(i + 1, j + 1), corner(i + 1, j)
             d = "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in np.round(corners, 1)) + "z"
-            drawn["teal" if share > 0 else "orange"] += (
+            drawn["teal" if share > 0 else "violet"] += (
                 f'<path d="{d}" fill-opacity="{min(1, abs(share)):.2g}"/>'
             )
     return [f'<g fill="{paint(color)}">{paths}</g>' for color, paths in drawn.items() if paths]

@@ -38,7 +38,7 @@ REMARKS = {
 }
 CAPTION = (
     "The third panel shows the last of the sheets that are kept, with its column on the left and "
-    "its row above it (teal is positive, orange is negative). Each dot is a sheet, as high as its "
+    "its row above it (teal is positive, violet is negative). Each dot is a sheet, as high as its "
     "weight relative to the first one; the teal ones are kept. Past the upright mark, they need "
     "more numbers than the picture itself."
 )

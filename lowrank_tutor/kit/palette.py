@@ -18,7 +18,7 @@ class Color(NamedTuple):
 COLORS = {
     "teal": Color("#0b6e83", "#5cc3d8", "#1d93aa"),  # kept, approximate: the method in question
     "orange": Color("#b84a00", "#ff9b5c", "#d0713a"),  # error, residual, and the cut that makes it
-    "violet": Color("#5b3fb5", "#b9a5ff", "#8468dc"),  # a second method
+    "violet": Color("#5b3fb5", "#b9a5ff", "#8468dc"),  # a second method, or below zero
     "gray": Color("#8a919a", "#747d89", "#8b929b"),  # dropped, left out; never a word
     "green": Color(
         "#00795a", "#6fcf8a", "#2f9c70"
