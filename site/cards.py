@@ -130,12 +130,10 @@ def skyline(x, y, wide, high, *, keep):
     at = x + step * keep
     ring = (
         f'<circle cx="{at:.1f}" cy="{y - 0.62 * high:.1f}" r="8" fill="{paint("paper")}" '
-        f'stroke="{paint("orange")}"'
+        f'stroke="{paint("ink")}"'
     )
     return (
-        "".join(bars)
-        + line(f"M{at:.1f} {y}V{y - high}", "orange", 2)
-        + f'{ring} stroke-width="3"/>'
+        "".join(bars) + line(f"M{at:.1f} {y}V{y - high}", "ink", 2) + f'{ring} stroke-width="3"/>'
     )
 
 
