@@ -63,14 +63,14 @@ def group(parts, **look):
 
 
 def cells(table, corner, *, top=None):
-    """Draw the entries of a table, each in its cell: teal above zero, orange below."""
+    """Draw the entries of a table, each in its cell: teal above zero, violet below."""
     shares = table / (top or abs(table).max() or 1)
-    drawn = {"teal": "", "orange": ""}
+    drawn = {"teal": "", "violet": ""}
     for (i, j), share in np.ndenumerate(shares):
         if abs(share) > 0.04:
             corners = corner(i, j), corner(i, j + 1), corner(i + 1, j + 1), corner(i + 1, j)
             d = "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in np.round(corners, 1)) + "z"
-            drawn["teal" if share > 0 else "orange"] += (
+            drawn["teal" if share > 0 else "violet"] += (
                 f'<path d="{d}" fill-opacity="{min(1, abs(share)):.2g}"/>'
             )
     return [f'<g fill="{paint(color)}">{paths}</g>' for color, paths in drawn.items() if paths]
@@ -130,12 +130,10 @@ def skyline(x, y, wide, high, *, keep):
     at = x + step * keep
     ring = (
         f'<circle cx="{at:.1f}" cy="{y - 0.62 * high:.1f}" r="8" fill="{paint("paper")}" '
-        f'stroke="{paint("orange")}"'
+        f'stroke="{paint("ink")}"'
     )
     return (
-        "".join(bars)
-        + line(f"M{at:.1f} {y}V{y - high}", "orange", 2)
-        + f'{ring} stroke-width="3"/>'
+        "".join(bars) + line(f"M{at:.1f} {y}V{y - high}", "ink", 2) + f'{ring} stroke-width="3"/>'
     )
 
 

@@ -16,7 +16,7 @@ from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
-from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
+from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL, VIOLET
 
 LIMIT = 100  # of an entry
 THETA = 0.3  # the direction of the input at first, in radians
@@ -122,7 +122,7 @@ def _draw(a: Floats, *axes: Axes) -> None:
         u, s, _ = np.linalg.svd(table)
         square(ax, 1.15 * max(s[0], 1e-3), title)
         if len(axes) == 2:
-            arrow(ax, table @ INPUT, color=ORANGE)
+            arrow(ax, table @ INPUT, color=INK)
     for tip, color, name in zip(a.T, (TEAL, VIOLET), ("$a_1$", "$a_2$"), strict=True):
         arrow(ax, tip, color=color, name=name)
     if len(axes) == 1:

@@ -17,7 +17,7 @@ STEP, MOST = 2**10, 2**20  # tokens
 CARDS = 16
 SAY = (
     "{name} on {cards} {gpu} card{plural}: "
-    "{weights:.4g} GiB of weights and {cache:.4g} GiB for each chat on each card."
+    "{weights:.2f} GiB of weights and {cache:.2f} GiB for each chat on each card."
 )
 REMARKS = {
     "fits": "Chats of {n:,} tokens that fit: {chats:,}, at most {each:,} tokens a second for each.",
@@ -75,8 +75,8 @@ def card(
         values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
         remarks=REMARKS,
         data=_data(),
-        readouts={"weights": ("GiB of weights a card", ".4g"),
-                  "cache": ("GiB of cache a card and chat", ".4g"),
+        readouts={"weights": ("GiB of weights a card", ".2f"),
+                  "cache": ("GiB of cache a card and chat", ".2f"),
                   "chats": ("chats that fit", ","), "speed": ("tokens a second at most", ",")},
         picture=still(_draw, served.weights, served.cache,
                       served.chats // (cards if split == "data" else 1),

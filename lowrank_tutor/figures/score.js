@@ -10,7 +10,7 @@ const score = ({ place, data, move }) => {
   const near = (x, y) => Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x), Math.abs(y));
   const VECTORS = {
     s: { row: u, name: "u", color: "teal" },
-    h: { row: v, name: "v", color: "violet" },
+    h: { row: v, name: "v", color: "ink" },
   };
   const numbers = () => {
     const whole = state.s.reduce(
@@ -49,16 +49,6 @@ const score = ({ place, data, move }) => {
     const count = Math.floor(most / unit);
     return Array.from({ length: 2 * count + 1 }, (_, i) => (i - count) * unit);
   };
-  const tick = (value) => (Math.round(value / unit) % 5 ? "" : format(value, ".3g"));
-  const [wide, high] = [far, deep]; // the same for all s and h, so that a larger area looks larger
-  area.resize({ x: [-wide, wide], y: [-high, high] });
-  area.axes({
-    x: ticks(wide),
-    y: ticks(high),
-    xTitle: "a = u · s",
-    yTitle: "b = v · h",
-    format: tick,
-  });
 
   // What can be taken hold of: beside its dashed line of before this change a tip is held there
   const fits = (point) => point.every((value) => Math.abs(value) <= reach);
@@ -109,23 +99,20 @@ const score = ({ place, data, move }) => {
     showTip[name]();
   };
   const drawArea = ({ score: size, a, b }) => {
-    area.line(
-      "axis a",
-      [
-        [-wide, 0],
-        [wide, 0],
-      ],
-      "gray thin",
-    );
-    area.line(
-      "axis b",
-      [
-        [0, -high],
-        [0, high],
-      ],
-      "gray thin",
-    );
-    area.rect("area", [0, 0], [a, b], size < 0 ? "orange" : "ink");
+    // A small area is seen from nearby: there are two distances, so that a larger one looks larger.
+    const close = Math.abs(a) < 0.36 * far && Math.abs(b) < 0.36 * deep,
+      sign = size < 0 ? "violet" : "ink";
+    const [wide, high] = scaled([far, deep], close ? 0.4 : 1);
+    area.resize({ x: [-wide, wide], y: [-high, high] });
+    area.axes({
+      x: ticks(wide),
+      y: ticks(high),
+      xTitle: "a = u · s",
+      yTitle: "b = v · h",
+      format: (value) => (Math.round(value / unit) % (close ? 2 : 5) ? "" : format(value, ".3g")),
+    });
+    vectors.axes(area, wide, high);
+    area.rect("area", [0, 0], [a, b], sign);
     area.line(
       "edge",
       [
@@ -133,7 +120,7 @@ const score = ({ place, data, move }) => {
         [a, b],
         [0, b],
       ],
-      size < 0 ? "orange thin" : "ink thin",
+      sign + " thin",
     );
     area.line(
       "a",
@@ -149,19 +136,19 @@ const score = ({ place, data, move }) => {
         [0, 0],
         [0, b],
       ],
-      "violet shade",
+      "ink shade",
     );
     const up = b < 0 ? -1 : 1,
       aside = a < 0 ? -1 : 1,
       em = (2 * wide * 13) / inner;
     area.text("name a", [a / 2, (up < 0 ? 0.35 : -1.05) * em], "a", "teal middle");
-    area.text("name b", [-aside * 0.5 * em, b / 2 - 0.3 * em], "b", "violet middle");
+    area.text("name b", [-aside * 0.5 * em, b / 2 - 0.3 * em], "b", "ink middle");
     const beyond = clamp(b + (up < 0 ? -1.15 : 0.4) * em, -high + 0.3 * em, high - 0.9 * em);
     area.text(
       "size",
       [clamp(a / 2, -wide + 3 * em, wide - 3 * em), beyond],
       "area " + format(size, ".2f"),
-      (size < 0 ? "orange" : "ink") + " middle",
+      sign + " middle",
     );
     area.separate("size", "name a", "name b");
   };

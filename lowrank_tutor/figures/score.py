@@ -12,9 +12,9 @@ from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import ORANGE, TEAL, VIOLET
+from lowrank_tutor.kit.charts.style import INK, TEAL, VIOLET
 
-REACH = 5.0
+REACH = 4.0
 LIMIT = 10.0  # of an entry of u and v
 SAY = (
     "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
@@ -40,7 +40,7 @@ def score(
     Parameters
     ----------
     s, h : array_like, shape (2,)
-        The vectors at the start, each coordinate from -5 to 5.
+        The vectors at the start, each coordinate from -4 to 4.
     u, v : array_like, shape (2,) or (1, 2)
         The vectors that make up the table W, not zero, each entry from -10 to 10.
 
@@ -91,7 +91,7 @@ def _numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
 
 
 def _draw(s: Floats, u: Floats, v: Floats, h: Floats, plane: Axes, area: Axes) -> None:
-    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, VIOLET, "h")):
+    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, INK, "h")):
         foot = row * (row @ tip) / (row @ row)
         plane.axline((0, 0), tuple(row), color=color, linewidth=1)
         plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
@@ -99,7 +99,7 @@ def _draw(s: Floats, u: Floats, v: Floats, h: Floats, plane: Axes, area: Axes) -
         arrow(plane, tip, color=color, name=name)
     square(plane, REACH)
     a, b = float(u @ s), float(v @ h)
-    area.fill([0, a, a, 0], [0, 0, b, b], color=ORANGE if a * b < 0 else "black", alpha=0.25)
+    area.fill([0, a, a, 0], [0, 0, b, b], color=VIOLET if a * b < 0 else INK, alpha=0.25)
     area.plot([0, a], [0, 0], "-", color=TEAL, linewidth=4)
-    area.plot([0, 0], [0, b], "-", color=VIOLET, linewidth=4)
+    area.plot([0, 0], [0, b], "-", color=INK, linewidth=4)
     square(area, 1.3 * max(abs(a), abs(b), 1.0), f"area {a * b:.2f}")

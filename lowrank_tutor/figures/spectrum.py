@@ -11,7 +11,7 @@ from lowrank_tutor.figures.parts.sample_pictures import portrait
 from lowrank_tutor.figures.parts.stills import bars_with_cut, gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import finite, whole
-from lowrank_tutor.kit.charts.style import ORANGE
+from lowrank_tutor.kit.charts.style import INK, ORANGE
 
 COUNT, MOST = (
     12,
@@ -105,5 +105,5 @@ def _draw(s: Floats, k: int, scale: float, picture: Axes, bars: Axes, curve: Axe
     )
     bars_with_cut(bars, s, k, "singular values")
     curve.plot([_error(s, i) for i in range(len(s) + 1)], "o-", color=ORANGE, markersize=3)
-    curve.axvline(k, color=ORANGE)
+    curve.axvline(k, color=INK)
     curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))

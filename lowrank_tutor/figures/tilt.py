@@ -17,7 +17,7 @@ from lowrank_tutor.figures.parts.sample_pictures import (
 from lowrank_tutor.figures.parts.stills import gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import number, whole
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
+from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL
 from lowrank_tutor.svd import choose_rank, tail_error
 
 ENOUGH = 0.05
@@ -38,7 +38,7 @@ REMARKS = {
 }
 CAPTION = (
     "The third panel shows the last of the sheets that are kept, with its column on the left and "
-    "its row above it (teal is positive, orange is negative). Each dot is a sheet, as high as its "
+    "its row above it (teal is positive, violet is negative). Each dot is a sheet, as high as its "
     "weight relative to the first one; the teal ones are kept. Past the upright mark, they need "
     "more numbers than the picture itself."
 )
@@ -119,7 +119,7 @@ def _draw(gray: Floats, k: int, left: Axes, middle: Axes, right: Axes) -> None:
     for part, color, size in ((slice(k), TEAL, 3), (slice(k, None), GRAY, 1.5)):
         dots = np.where(shares[part] > 1e-9, np.maximum(shares[part], 1e-4), np.nan)  # no zeros
         right.plot(index[part], dots, "o", color=color, markersize=size)
-    right.axvline(k + 0.5, color=ORANGE)
+    right.axvline(k + 0.5, color=INK)
     right.set(
         xscale="log", yscale="log", xlabel="sheet", title="weight of each sheet", ylim=(0.8e-4, 1.5)
     )

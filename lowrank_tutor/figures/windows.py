@@ -15,7 +15,7 @@ from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.figures.storyteller import MODEL, TALES, loudest
 from lowrank_tutor.kit.canvas.instrument import Instrument
-from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
+from lowrank_tutor.kit.charts.style import INK, TEAL
 
 SAY = "With {count} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
 REMARKS = {
@@ -142,7 +142,7 @@ def _draw(
     rows = np.arange(len(words))
     ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=INK, label="exact")
-    ax.hlines(np.array(borders[1:]) - 0.5, 0, exact.max(), color=ORANGE)
+    ax.hlines(np.array(borders[1:]) - 0.5, 0, exact.max(), color=INK)
     ax.set_yticks(rows, words)
     ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the last word")
     ax.legend(loc="lower right")

@@ -17,8 +17,8 @@ class Color(NamedTuple):
 
 COLORS = {
     "teal": Color("#0b6e83", "#5cc3d8", "#1d93aa"),  # kept, approximate: the method in question
-    "orange": Color("#b84a00", "#ff9b5c", "#d0713a"),  # error, residual, and the cut that makes it
-    "violet": Color("#5b3fb5", "#b9a5ff", "#8468dc"),  # a second method
+    "orange": Color("#b84a00", "#ff9b5c", "#d0713a"),  # what is lost: error, residual
+    "violet": Color("#5b3fb5", "#b9a5ff", "#8468dc"),  # a second method, or below zero
     "gray": Color("#8a919a", "#747d89", "#8b929b"),  # dropped, left out; never a word
     "green": Color(
         "#00795a", "#6fcf8a", "#2f9c70"
@@ -27,7 +27,7 @@ COLORS = {
 SURFACES = {
     "ink": Color(
         "#1c2430", "#e9edf2", "#69727f"
-    ),  # words, and what is exact: an outline or a full line
+    ),  # words, what is chosen, and what is exact: an outline or a full line
     "muted": Color(
         "#566173", "#9aa7b8", "#69727f"
     ),  # words that may be passed over, such as captions

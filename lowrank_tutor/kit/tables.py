@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple
 
+from lowrank_tutor.kit.words import minus
+
 __all__ = ["Table", "number", "table"]
 
 NARROW = "\u202f"  # a space at which no line breaks
@@ -100,7 +102,7 @@ def number(value: object, form: str = ".3g") -> str:
     >>> number(2.34e-7, ".1e").split(), number(0.25), number(1000, ",")
     (['2.3', '·', '10⁻⁷'], '0.25', '1,000')
     """
-    written = re.sub(r"^-(?=[0.,]+%?$)", "", format(value, form))  # no zero has a sign
+    written = minus(re.sub(r"^-(?=[0.,]+%?$)", "", format(value, form)))  # no zero has a sign
     split = re.fullmatch(r"(.+)e([-+]\d+)", written)
     if not split:
         return written

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from chapters import share
-from scipy import stats
 from scipy.optimize import linprog
 from torch import distributed, nn
 
@@ -53,15 +52,7 @@ def muon(_chapter, *, rounds):
     return {"ratio": s[0] / s[-1]}
 
 
-def one_neuron(_chapter, *, N):
-    """The chance that p - 1 coins show fewer than N heads."""
-    return {
-        name: stats.binom.cdf(N - 1, p - 1, 0.5)
-        for name, p in (("below", 1.5 * N), ("above", 2.5 * N))
-    }
-
-
-EXPLORERS = {"learning": learning, "muon": muon, "one-neuron": one_neuron}
+EXPLORERS = {"learning": learning, "muon": muon}
 
 
 def can_learn(points, labels):

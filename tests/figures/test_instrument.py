@@ -32,7 +32,7 @@ OTHER_STATES = {
     "moving": {"t": 1.24},
     "downhill": {"start": [-1.5, 0.7], "size": 0.06, "step": 4},
     "error-against-loss": {"cut": "sheets", "setting": 32, "text": "prose"},
-    "score": {"s": [-4, 0.1], "h": [2, -5]},
+    "score": {"s": [-4, 0.1], "h": [2, -3.5]},
     "windows": {"borders": [0, 2, 9]},
     "budget": {
         "first": 8,
@@ -209,7 +209,7 @@ NO_STATES = {  # what the browser refuses, and Python where it is asked for the 
     "arrows": {"a": [[[1, 2]]], "theta": ["far"]},
     "error-against-loss": {"cut": ["cat"], "setting": [3], "text": ["verse"]},
     "two-cuts": {"left": ["means"], "right": [3], "damage": [51]},
-    "score": {"s": [[6, 0], [1]], "h": ["far"]},
+    "score": {"s": [[4.1, 0], [1]], "h": ["far"]},
     "shadow": {"x": [[6, 0]]},
     "cloud": {"center": [[9, 0]]},
     "moving": {"t": [-0.1, 3.5]},

@@ -24,7 +24,7 @@ def check(hand):
 def test_random_states(hand):
     rng = np.random.default_rng(0)
     hand.tour(
-        [{name: rng.uniform(-5, 5, 2).tolist() for name in ("s", "h")} for _ in range(50)], check
+        [{name: rng.uniform(-4, 4, 2).tolist() for name in ("s", "h")} for _ in range(50)], check
     )
 
 

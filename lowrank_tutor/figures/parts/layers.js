@@ -33,11 +33,11 @@ const layerPictures = (() => {
     paint();
   };
 
-  /** White for 0, blue-green above and orange below, full at +-limit. */
+  /** White for 0, teal above and violet below, full at +-limit. */
   const signs = ({ data, paint }, value, count, limit) => {
     for (let i = 0; i < count; i++) {
       const share = Math.max(-1, Math.min(1, value(i) / limit));
-      const [red, green, blue] = share > 0 ? [-244, -145, -124] : [71, 181, 255];
+      const [red, green, blue] = share > 0 ? [-244, -145, -124] : [164, 192, 74];
       data[4 * i] = 255 + share * red;
       data[4 * i + 1] = 255 + share * green;
       data[4 * i + 2] = 255 + share * blue;
@@ -54,7 +54,7 @@ const layerPictures = (() => {
       const svg = stage.make("svg", look, frame);
       return stage.make(
         "path",
-        { class: "line violet thin", "vector-effect": "non-scaling-stroke" },
+        { class: "line ink thin", "vector-effect": "non-scaling-stroke" },
         svg,
       );
     };

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, styled
+from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL, styled
 
 
 def still(
@@ -45,6 +45,6 @@ def bars_with_cut(ax: Axes, heights: ArrayLike, k: int, title: str) -> None:
     """Draw a bar for each sheet, and the cut after the first ``k``."""
     index = np.arange(1, np.size(heights) + 1)
     ax.bar(index, heights, color=[TEAL if i <= k else GRAY for i in index])
-    ax.axvline(k + 0.5, color=ORANGE)
+    ax.axvline(k + 0.5, color=INK)
     ax.set(title=title, xlabel="sheet")
     ax.locator_params("x", integer=True)

@@ -17,7 +17,6 @@ from lowrank_tutor.kit.charts.style import (
     GRAY,
     HIDDEN,
     INK,
-    ORANGE,
     SIGNED,
     TEAL,
     WEIGHTS,
@@ -211,7 +210,7 @@ def grids(*parts: Grid, borders: Sequence[int] = (), written: bool = False) -> F
             )
         start += unit * columns + gap
     for border in borders:
-        ax.axvline(border - 0.5, color=ORANGE, linewidth=2)
+        ax.axvline(border - 0.5, color=INK, linewidth=2)
     return fig
 
 

@@ -38,7 +38,7 @@ STYLE: Any = ["lowrank_tutor.kit.charts.lowrank", {"axes.prop_cycle": CYCLE}]
 # Every table that is no photograph is drawn by one of two maps, whose white is the paper: entries
 # of both signs, with equal limits on either side of zero; and weights or other entries that are not
 # negative, from zero on.
-SIGNED = LinearSegmentedColormap.from_list("signed", (ORANGE, "white", TEAL))
+SIGNED = LinearSegmentedColormap.from_list("signed", (VIOLET, "white", TEAL))
 WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", TEAL])
 
 WIDTH = 4.5  # inches: the widest figure whose type can be read on a phone
