@@ -54,11 +54,7 @@ def score(
         name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))
     }
     for name, row in rows.items():
-        if (
-            row.shape not in ((2,), (1, 2))
-            or not (np.abs(row) <= LIMIT).all()
-            or np.abs(row).max() < 1 / LIMIT
-        ):
+        if row.shape not in ((2,), (1, 2)) or not 1 / LIMIT <= np.abs(row).max() <= LIMIT:
             rule = (
                 f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
             )
