@@ -315,7 +315,8 @@ def _markov(t: float) -> list[Shape]:
               "{times:.3g} times"),
         Shape(1, "line", np.column_stack([STRETCHES, bounds]), "teal"),
         Shape(1, "line", [[0, _exact()], [0.3, _exact()]], "ink thin dashed"),
-        Shape(1, "text", [[0.3, 1.25 * _exact()]], "ink end", "the exact chance"),
+        Shape(1, "text", [[0.148 if t > 0.152 else 0.3, 1.25 * _exact()]], "ink end",
+              "the exact chance"),  # on the side that the handle's line doesn't cross
         Shape(1, "dots", [[t, 1 / _times(t, LEVEL)]], "ink"),
         Shape(1, "handle", [[t, 0.05]], "ink", "stretch"),
     ]  # fmt: skip
