@@ -11,7 +11,13 @@
       return {};
     }
   };
-  const stored = () => localStorage.getItem(KEY);
+  const stored = () => {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null;
+    }
+  };
   const read = () => parsed(stored());
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
