@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from attentions import tensors
+from attentions import linear_of, moved, tensors
 from torch import nn
 
 from lowrank_tutor.adapters import (
@@ -31,18 +31,10 @@ LORAS = pytest.mark.parametrize(
 )
 
 
-def lora_of(m=5, n=7, r=2, bias=True, dtype=torch.float64, trained=True, **options):
+def lora_of(bias=True, dtype=torch.float64, **options):
     """An adapted layer whose factors have moved."""
-    linear = nn.Linear(n, m, bias=bias, dtype=dtype)
-    with torch.no_grad():
-        for part, number in zip(linear.parameters(), tensors((m, n), (m,)), strict=False):
-            part.copy_(number)
-    layer = LoraLinear(linear, r, generator=torch.Generator().manual_seed(0), **options)
-    if trained:
-        with torch.no_grad():
-            for seed, part in enumerate(part for part in layer.parameters() if part.requires_grad):
-                part += tensors(tuple(part.shape), seed=seed + 1)[0].to(dtype)
-    return layer
+    generator = torch.Generator().manual_seed(0)
+    return moved(LoraLinear(linear_of(5, 7, bias, dtype), 2, generator=generator, **options))
 
 
 @LORAS
@@ -171,13 +163,6 @@ class TwoLayers(nn.Module):
                 x + torch.tanh(layer["q_proj"](x)) * layer["k_proj"](x) + layer["xq_proj"](x)
             )
         return self.head(self.again(x))
-
-
-def moved(model):
-    with torch.no_grad():
-        for seed, part in enumerate(part for part in model.parameters() if part.requires_grad):
-            part += tensors(tuple(part.shape), seed=seed)[0].to(part.dtype)
-    return model
 
 
 ADAPTED = {  # what names select, and how many numbers learn there with rank 2

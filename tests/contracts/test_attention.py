@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from attentions import said, tensors
-from linformers import array
+from attentions import linear_of, moved, said, tensors
+from linformers import array, exact_attention
 from linformers import by_loops as linformer_by_loops
 from torch import nn
 from torch.nn import functional
@@ -565,22 +565,6 @@ def weights_of_softmax(n, n_queries, mask, dtype, groups):
             near(one, other)
 
 
-@promise("linear_attention, performer_attention", "weights have the rank that is promised",
-         name=["linear", "performer"], n=[2, 9, 40], causal=[False, True])  # fmt: skip
-def ranks_of_weights(name, n, causal):
-    q, k = tensors((1, 1, n, 3), (1, 1, n, 3))
-    eye = torch.eye(n, dtype=torch.float64)[None, None]
-    call, features = (linear_attention, 3) if name == "linear" else (performer, 7)
-    weights = call(q, k, eye, causal=causal)[0, 0]
-    if not causal:
-        assert torch.linalg.matrix_rank(weights, rtol=1e-12) == min(n, features)
-        exact = torch.linalg.matrix_rank(attention_weights(q, k)[0, 0], rtol=1e-12)
-        assert exact == n if n < 40 else exact > 12
-    else:
-        assert torch.linalg.matrix_rank(weights) == n
-        assert max(block_ranks(weights, rtol=1e-11)) <= features
-
-
 @promise("linear_attention",
          "nothing vanishes or overflows, however far below zero keys and queries lie",
          below=[0, 100, 700, 1e4, 1e30], causal=[False, True], mask=[None, "holes"],
@@ -923,18 +907,6 @@ def linformer_by_rules(n, k, mask, start, rule):
     near(out, linformer_by_loops(q, keys, v, e, f, real, rule), 1e-10)
 
 
-def exact_attention(bias=True):
-    mha = nn.MultiheadAttention(6, 2, bias=bias, batch_first=True, dtype=torch.float64)
-    with torch.no_grad():
-        for part, number in zip(
-            mha.parameters(),
-            tensors((18, 6), (18,), (6, 6), (6,)) if bias else tensors((18, 6), (6, 6)),
-            strict=True,
-        ):
-            part.copy_(0.5 * number)
-    return mha
-
-
 @promise("from_mha", "k = n equals exact attention, and queries may differ in number", n=[1, 4],
          longer=[0, 2], mask=MASKS, bias=[False, True])  # fmt: skip
 def takeover(n, longer, mask, bias):
@@ -1128,26 +1100,6 @@ def averages(k, max_len):
 # latents
 
 
-@promise("latent_attention", "both orders agree, with and without rotated parts", n=[1, 2, 5],
-         groups=[1, 2, 4], d_rope=[None, 0, 1], causal=[False, True], mask=MASKS)  # fmt: skip
-def latent_orders(n, groups, d_rope, causal, mask):
-    x, w_dkv, w_uk, w_uv, w_q = tensors(
-        (2, n, 5), (5, 3), (groups, 3, 2), (groups, 3, 4), (4, 5, 2)
-    )
-    real, rope = a_mask(mask, 2, n), {}
-    if d_rope is not None:
-        rope = dict(
-            zip(("q_rope", "k_rope"), tensors((2, 4, n, d_rope), (2, n, d_rope)), strict=True)
-        )
-    one, other = (
-        latent_attention(
-            x, w_dkv, w_uk, w_uv, w_q, **rope, token_mask=real, causal=causal, absorb=absorb
-        )
-        for absorb in (True, False)
-    )
-    near(one, other)
-
-
 @promise("latent_from_heads", "the cut is the best, and exact where k is full", heads=[1, 3],
          d_h=[1, 2], d_v=[1, 3], dtype=WIDE)  # fmt: skip
 def latents_of_heads(heads, d_h, d_v, dtype):
@@ -1176,21 +1128,6 @@ OPTIONS = [
     {}, {"alpha": 3, "scaling": "alpha/sqrt(r)"}, {"init": "principal"}, {"magnitude": True},
     {"init": "principal", "magnitude": True, "alpha": 5},
 ]  # fmt: skip
-
-
-def linear_of(m, n, bias=True, dtype=torch.float64):
-    linear = nn.Linear(n, m, bias=bias, dtype=dtype)
-    with torch.no_grad():
-        for part, number in zip(linear.parameters(), tensors((m, n), (m,)), strict=False):
-            part.copy_(number)
-    return linear
-
-
-def moved(model):
-    with torch.no_grad():
-        for seed, part in enumerate(part for part in model.parameters() if part.requires_grad):
-            part += 0.5 * tensors(tuple(part.shape), seed=seed)[0].to(part.dtype)
-    return model
 
 
 @promise("LoraLinear", "starts as the layer; merged equals unmerged; factors have 32 bits at least",

@@ -134,7 +134,17 @@ def test_operators_of_any_unit(unit):
 
 
 @pytest.mark.parametrize(
-    ("k", "passes", "products"), [(2, None, 18), (4, None, 12), (2, 0, 2), (2, 3, 8), (30, None, 2)]
+    ("k", "passes", "products"),
+    [
+        (3, None, 18),
+        (4, None, 12),
+        (7, None, 12),
+        (8, None, 10),
+        (2, 0, 2),
+        (2, 3, 8),
+        (29, None, 10),
+        (30, None, 2),
+    ],
 )
 def test_products_are_counted(k, passes, products):
     """2 (t + 1) products for t passes, and two where the block holds all directions."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from attentions import said, tensors
-from linformers import layer_by_loops, layer_of, lengths
+from linformers import exact_attention, layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
 
@@ -18,16 +18,6 @@ from lowrank_tutor.layers import (
     resized,
 )
 from lowrank_tutor.linformer import pooling_projection
-
-
-def exact_attention(bias=True, **options):
-    """PyTorch's own, with biases that matter."""
-    generator = torch.Generator().manual_seed(3)
-    mha = nn.MultiheadAttention(6, 2, bias=bias, batch_first=True, dtype=torch.float64, **options)
-    with torch.no_grad():
-        for parameter in mha.parameters():
-            parameter.normal_(std=0.5, generator=generator)
-    return mha
 
 
 def test_takeover_copies_all_settings():
