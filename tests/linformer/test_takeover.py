@@ -65,17 +65,6 @@ def test_replaced_key_projection():
     np.testing.assert_allclose(layer(x).detach(), layer_by_loops(layer, x), rtol=0, atol=1e-13)
 
 
-def test_padding_of_memory():
-    (x, memory), nan = (
-        tensors((3, 4, 6), (3, 6, 6)),
-        torch.full((3, 2, 6), torch.nan, dtype=torch.float64),
-    )
-    cross = from_mha(exact_attention(), 8, 3, kind=LinformerCrossAttention)
-    assert isinstance(cross, LinformerCrossAttention)
-    out = cross(x, torch.cat([memory, nan], dim=1), token_mask=lengths(6, 6, 6, n=8)).detach()
-    np.testing.assert_allclose(out, cross(x, memory).detach(), rtol=0, atol=1e-13)
-
-
 def test_whole_encoder_takeover():
     """Settings go along, nothing is shared, and what an adapter has wrapped is taken as it is."""
     options = {
