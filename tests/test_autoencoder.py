@@ -139,12 +139,3 @@ def test_fit_is_deterministic():
     assert torch.equal(losses, two.fit(x, steps=20))
     assert torch.equal(one(x), two(x))
     assert x.grad is None
-
-
-# Where bending pays, and where it does not
-
-
-# As a module
-
-
-# Bad input

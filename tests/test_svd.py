@@ -286,6 +286,3 @@ HALVES = [2.0**-i for i in range(6)]
 def test_rules_by_hand(s, rule, k):
     assert choose_rank(s, **rule) == k
     assert type(choose_rank(s, **rule)) is int
-
-
-# Refusals

@@ -71,9 +71,6 @@ def test_gradients_of_features():
     assert torch.autograd.gradcheck(lambda w: performer_attention(q, k, v, features=w), w)
 
 
-# precision and extremes
-
-
 # Performer's estimate
 
 
@@ -198,9 +195,6 @@ def test_operations_grow_linearly(method, causal):
         assert flops(10) == 2 * 2 * 10 * 2 * (
             2 * m * 2 + drawn
         )  # batch, heads, n, two sides, d_v = 2
-
-
-# bad input
 
 
 # as functions of PyTorch
