@@ -2,7 +2,6 @@
 
 import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -140,23 +139,3 @@ def test_fit_is_deterministic():
     assert torch.equal(losses, two.fit(x, steps=20))
     assert torch.equal(one(x), two(x))
     assert x.grad is None
-
-
-# Where bending pays, and where it does not
-
-
-# As a module
-
-
-@pytest.mark.parametrize("hidden", [None, 4])
-def test_state_copy_and_pickle(hidden):
-    model, x = network(5, 2, hidden), points(9, 5)
-    other = Autoencoder(5, 2, hidden, dtype=torch.float64)
-    other.load_state_dict(model.state_dict())
-    for same in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert torch.equal(same(x), model(x))
-
-
-# Bad input
-
-X = points(6, 3)

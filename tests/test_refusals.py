@@ -11,8 +11,6 @@ import importlib
 import inspect
 import math
 import pkgutil
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +47,7 @@ class Argument(NamedTuple):
     wrong: dict[str, Any]
 
 
-def array(value: np.ndarray, *, stacks: bool = False, nan: bool = True) -> Argument:
+def array(value, *, stacks=False, nan=True):
     """Real and finite; where stacks are allowed, more axes are not wrong, and where gaps are, NaN
     is not.
     """
@@ -68,7 +66,7 @@ def array(value: np.ndarray, *, stacks: bool = False, nan: bool = True) -> Argum
     return Argument(value, {fault: bad for fault, bad in wrong.items() if not left_out.get(fault)})
 
 
-def tensor(value: torch.Tensor, *, finite: bool = False, leads: bool = False) -> Argument:
+def tensor(value, *, finite=False, leads=False):
     """Of the right shape and type. Functions that may run on a GPU look at no number.
 
     The tensor that ``leads`` sets the type of the others, so where it is complex the message names
@@ -91,7 +89,7 @@ def tensor(value: torch.Tensor, *, finite: bool = False, leads: bool = False) ->
     return Argument(value, wrong)
 
 
-def whole(value: int, low: int = 1, high: int | None = None) -> Argument:
+def whole(value, low=1, high=None):
     """An integer from ``low`` to ``high``."""
     wrong = {
         "too small": low - 1,
@@ -104,26 +102,26 @@ def whole(value: int, low: int = 1, high: int | None = None) -> Argument:
     return Argument(value, wrong if high is None else wrong | {"too large": high + 1})
 
 
-def real(value: float) -> Argument:
+def real(value):
     return Argument(value, {"NaN": math.nan, "a bool": True, "words": "0.5", "complex": 0.5j})
 
 
-def word(value: str) -> Argument:
+def word(value):
     return Argument(value, {"another": "another", "a number": 3})
 
 
-def flag(value: bool) -> Argument:
+def flag(value):
     return Argument(value, {"a number": 1, "words": "yes", "None": None})
 
 
-def some(value: Any, **wrong: Any) -> Argument:
+def some(value, **wrong):
     return Argument(value, {"words": "words", "None": None, **wrong})
 
 
 KINDS = {bool: flag, int: whole, float: real, str: word, np.ndarray: array, torch.Tensor: tensor}
 
 
-def argument(value: Any) -> Argument:
+def argument(value):
     """Say what is wrong for an argument by the type of its right value, if its row does not."""
     return value if isinstance(value, Argument) else KINDS[type(value)](value)
 
@@ -155,7 +153,7 @@ LINEAR = some(nn.Linear(8, 4), other=nn.ReLU())
 MODEL = nn.Sequential(nn.Linear(8, 4))
 
 
-def adapted(r: int = 2) -> nn.Module:
+def adapted(r=2):
     return nn.Sequential(adapters.LoraLinear(nn.Linear(8, 4), r))
 
 
@@ -189,7 +187,7 @@ ATTEND = some(
 )
 DIRECTIONS = np.ones((3, 16))
 
-ROWS: dict[str, Any] = {
+ROWS = {
     "break_even_rank": {"m": 3, "n": 4},
     "effective_rank": {"s": array(SPECTRUM, stacks=True)},
     "numerical_rank": {"a": array(A, stacks=True), "rtol": 0.1},
@@ -438,7 +436,7 @@ ROWS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def public_modules() -> list[ModuleType]:
+def public_modules():
     names = [
         part.name for part in pkgutil.iter_modules(lr.__path__) if not part.name.startswith("_")
     ]
@@ -446,11 +444,11 @@ def public_modules() -> list[ModuleType]:
     return [importlib.import_module(f"lowrank_tutor.{name}") for name in rooms]
 
 
-def public_calls() -> dict[str, Callable[..., Any]]:
+def public_calls():
     """Return all public functions, classes that are no plain tuples, and methods that take
     arguments, by name.
     """
-    calls: dict[str, Callable[..., Any]] = {}
+    calls = {}
     for module in public_modules():
         for name in module.__all__:
             member = getattr(module, name)
@@ -473,7 +471,7 @@ def public_calls() -> dict[str, Callable[..., Any]]:
     }
 
 
-def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def parameters_of(call):
     """Return the arguments to check: not `PCA`'s ``y``, which scikit-learn passes and nothing
     reads.
     """
@@ -489,7 +487,7 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     }
 
 
-def call_by_name(key: str, arguments: dict[str, Any]) -> Any:
+def call_by_name(key, arguments):
     """Call a function, make an object, or call the method of a new one."""
     kind, _, method = key.partition(".")
     if not method:
@@ -500,17 +498,17 @@ def call_by_name(key: str, arguments: dict[str, Any]) -> Any:
     )(**arguments)
 
 
-def rows_of(key: str) -> list[dict[str, Argument]]:
+def rows_of(key):
     rows = ROWS[key] if isinstance(ROWS[key], list) else [ROWS[key]]
     return [{name: argument(value) for name, value in row.items()} for row in rows]
 
 
-def valid(row: dict[str, Argument]) -> dict[str, Any]:
+def valid(row):
     return {name: argument.value for name, argument in row.items()}
 
 
 CALLS = public_calls()
-OBJECTS: dict[str, Callable[[], Any]] = {
+OBJECTS = {
     "PCA": lambda: CALLS["PCA"](1).fit(POINTS),
     "Discriminants": lambda: CALLS["lda"](POINTS, list("aaabbb"), 1),
     "NMFResult": lambda: CALLS["nmf"](A, 1, starts=1),
@@ -519,7 +517,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def arguments_of(key: str, row: dict[str, Argument]) -> dict[str, Argument]:
+def arguments_of(key, row):
     """Add to a row the arguments that mean the same everywhere, and flags."""
     more = dict(row)
     for name, parameter in parameters_of(CALLS[key]).items():

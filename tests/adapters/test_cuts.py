@@ -3,18 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from attentions import tensors
+from attentions import linear_of, tensors
 from torch import nn
 
 from lowrank_tutor.adapters import compress, input_moments, rank_report
-
-
-def layer_of(m=6, n=9, bias=True, dtype=torch.float64):
-    linear = nn.Linear(n, m, bias=bias, dtype=dtype)
-    with torch.no_grad():
-        for part, number in zip(linear.parameters(), tensors((m, n), (m,)), strict=False):
-            part.copy_(number)
-    return linear
 
 
 def uneven(n, rows=(2, 20)):
@@ -26,7 +18,7 @@ def uneven(n, rows=(2, 20)):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_the_pair_of_layers(dtype):
     """Two plain layers in the state of the first, which stays as it was."""
-    linear, x = layer_of(dtype=dtype).eval(), uneven(9).to(dtype)
+    linear, x = linear_of(6, 9, dtype=dtype).eval(), uneven(9).to(dtype)
     linear.weight.requires_grad_(False)
     before, random = linear.weight.clone(), torch.get_rng_state()
     for moment in (None, torch.eye(9, dtype=dtype)):

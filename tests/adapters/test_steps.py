@@ -38,8 +38,6 @@ def test_newton_schulz_bounds():
     for _ in range(5):
         x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
     assert 0.67 < x.min() < x.max() < 1.14
-    left, right = tensors((12, 3), (3, 8))
-    assert torch.linalg.matrix_rank(newton_schulz(left @ right), rtol=1e-10) == 3
     batch = tensors((5, 6, 4))[0]
     batch[3] *= 1e-200  # each matrix has a unit of its own
     torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))

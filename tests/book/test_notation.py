@@ -4,7 +4,6 @@ import importlib
 import inspect
 import itertools
 import re
-from collections.abc import Iterator
 
 import pytest
 from chapters import ROOT
@@ -35,7 +34,7 @@ IN_A_LINE = re.compile(rf"^ *(\w+(?:, \w+)*) : (.*{SHAPE}.*)$", re.M)  # q, k : 
 IN_PROSE = re.compile(rf"((?:``\w+``(?:,| and|)\s+)+)({SHAPE})")  # ``q``, ``k`` (n, d)
 
 
-def sizes(shape: str) -> tuple[str, ...]:
+def sizes(shape):
     """The last one or two sizes of a shape, under the names of the table."""
     parts = [
         part.strip() for part in re.split(r",(?![^(]*\))", shape.strip()[1:-1]) if part.strip()
@@ -43,9 +42,9 @@ def sizes(shape: str) -> tuple[str, ...]:
     return tuple(ALIKE.get(part, part) for part in parts if part not in LEADING)
 
 
-def table() -> dict[str, set[tuple[str, ...]]]:
+def table():
     """The shapes of each name in the last column."""
-    found: dict[str, set[tuple[str, ...]]] = {}
+    found = {}
     for row in (ROOT / "book" / "glossary.md").read_text(encoding="utf-8").splitlines():
         for names, shape in re.findall(
             r"((?:`\w+`,? )+)(?:shape )?`(\(.*?\))`(?=[,;]|\s|$)", row.rpartition(" | ")[2]
@@ -55,7 +54,7 @@ def table() -> dict[str, set[tuple[str, ...]]]:
     return found
 
 
-def docstrings() -> Iterator[tuple[str, str]]:
+def docstrings():
     """The text of every concept module, and of its public objects and their methods."""
     for module in MODULES:
         own = [
@@ -76,7 +75,7 @@ def docstrings() -> Iterator[tuple[str, str]]:
             yield getattr(it, "__qualname__", module.__name__), inspect.getdoc(it) or ""
 
 
-def documented() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def documented():
     """Every shape in a docstring, with its letter and where it stands."""
     for where, text in docstrings():
         for listed, said in IN_A_LINE.findall(text) + IN_PROSE.findall(text):

@@ -42,14 +42,15 @@ def test_grouped_queries_are_latents():
     )
 
 
-def test_latent_errors_are_least():
-    """Keys and values count for half each, for tokens that fill few directions."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_latent_errors_are_least(weighted):
+    """Keys and values count for half each, for tokens that fill few directions or all."""
     x, mix, w_k, w_v = tensors((300, 12), (12, 12), (3, 12, 4), (3, 12, 2))
-    x = x @ (mix / torch.arange(1, 13))
-    tokens = x / math.sqrt(300)
+    x = x @ (mix / torch.arange(1, 13)) / math.sqrt(300)
+    tokens = x if weighted else torch.eye(12).double()
     sizes = [(tokens @ part).norm() for part in (w_k, w_v)]
     for k in (1, 5, 12):
-        down, *ups = latent_from_heads(w_k, w_v, k, moment=tokens.T @ tokens)
+        down, *ups = latent_from_heads(w_k, w_v, k, moment=tokens.T @ tokens if weighted else None)
         assert [tuple(part.shape) for part in (down, *ups)] == [(12, k), (3, k, 4), (3, k, 2)]
         parts = zip((w_k, w_v), ups, sizes, strict=True)
         errors = [float((tokens @ (w - down @ up)).norm() / size) for w, up, size in parts]
@@ -68,6 +69,7 @@ def test_moments_of_few_samples(dtype, bar):
     moment = x.to(dtype).T @ x.to(dtype) / 40
     found, table = latent_from_heads(w_k, w_k[:, :, :0], 8, moment=moment), torch.cat([*w_k], dim=1)
     after = torch.cat([*(found.down @ found.up_k)], dim=1)
+    assert after.dtype == torch.float32
     before = x.double() @ table.double()
     least = tail_error(np.linalg.svd(before.numpy(), compute_uv=False), 8)
     assert (x.double() @ after.double() - before).norm() < bar * least

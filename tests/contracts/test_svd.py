@@ -134,17 +134,28 @@ def test_operators_of_any_unit(unit):
 
 
 @pytest.mark.parametrize(
-    ("k", "passes", "products"), [(2, None, 18), (4, None, 12), (2, 0, 2), (2, 3, 8), (30, None, 2)]
+    ("k", "options", "products"),
+    [
+        (19, {}, 18),
+        (20, {}, 12),
+        (39, {}, 12),
+        (40, {}, 10),
+        (189, {}, 10),
+        (190, {}, 2),
+        (190, {"oversample": 9}, 10),
+        (2, {"power_iterations": 0}, 2),
+        (2, {"power_iterations": 3}, 8),
+    ],
 )
-def test_products_are_counted(k, passes, products):
+def test_products_are_counted(k, options, products):
     """2 (t + 1) products for t passes, and two where the block holds all directions."""
-    a, calls = KINDS["Gaussian"](60, 40), []
+    a, calls = KINDS["Gaussian"](300, 200), []
     counted = SimpleNamespace(
         shape=a.shape,
         matmat=lambda x: calls.append(1) or a @ x,
         rmatmat=lambda x: calls.append(1) or a.T @ x,
     )
-    randomized_svd(counted, k, power_iterations=passes, rng=0)
+    randomized_svd(counted, k, **options, rng=0)
     assert len(calls) == products
 
 

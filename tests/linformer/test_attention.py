@@ -70,10 +70,3 @@ E, F = tensors((4, 6), (4, 6), seed=1)
 def test_bad_number_of_rows(rows):
     message = f"ValueError: e must have between 1 and n_keys = 6 rows, got {rows}"
     assert said(lambda: linformer_attention(Q, K, V, torch.cat([E, F])[:rows])) == message
-
-
-def test_extreme_sizes():
-    for rows in (1, 6):
-        assert linformer_attention(Q, K, V, torch.cat([E, F])[:rows]).shape == (3, 2, 4, 3)
-    assert linformer_attention(*triple(0), E).shape == (0, 2, 4, 3)
-    assert linformer_attention(*triple(n_queries=0), E).shape == (3, 2, 0, 3)

@@ -130,11 +130,6 @@ def test_fixed_projection_is_not_learned():
     assert torch.equal(dict(layer.named_buffers())["e"], kept)
     assert torch.equal(layer.state_dict()["e"], kept)
     assert layer.float().e.dtype == torch.float32
-    layer = layer_of(k=4, projection=kept)
-    layer(x).sum().backward()
-    assert not layer.e.requires_grad
-    torch.optim.SGD(layer.parameters(), lr=1.0).step()
-    assert torch.equal(layer.e, kept)
 
 
 def test_computed_projection_is_refused():
@@ -156,22 +151,11 @@ def test_layers_can_share_one_parameter():
     layers = nn.ModuleList(
         layer_of(projection=shared, generator=torch.Generator().manual_seed(i)) for i in range(2)
     )
-    (x,) = tensors((2, 8, 6))
     assert len(list(layers.parameters())) == 1 + 2 * 5
-    gradients = []
-    for layer in layers:
-        layers.zero_grad()
-        layer(x).square().sum().backward()
-        gradients.append(shared.grad)
-    layers.zero_grad()
-    sum(layer(x).square().sum() for layer in layers).backward()
-    np.testing.assert_allclose(shared.grad, gradients[0] + gradients[1], rtol=1e-12)
     other = copy.deepcopy(layers)
     assert other[0].e is other[1].e
     assert other[0].e is not shared
     assert other.to(torch.bfloat16)[0].e is other[1].e
-    torch.optim.SGD(layers.parameters(), lr=0.1).step()
-    assert torch.equal(layers[0].e, layers[1].e)
 
 
 def test_layer_compiles_once(compiler):
@@ -197,15 +181,3 @@ def test_layer_compiles_once(compiler):
 def test_bad_tokens(n, options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         layer_of()(torch.zeros(3, n, 6).double(), **options)
-
-
-@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (6, 6, 8, 8), (6, 1, 8, 1)])
-def test_size_bounds(sizes):
-    layer = LinformerSelfAttention(*sizes, dropout=0.999)
-    for batch, n in ((1, sizes[2]), (1, 1), (0, 1)):
-        for mask in (None, torch.ones(batch, n, dtype=torch.bool)):
-            assert layer(torch.zeros(batch, n, sizes[0]), token_mask=mask).shape == (
-                batch,
-                n,
-                sizes[0],
-            )

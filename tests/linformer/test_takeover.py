@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from attentions import said, tensors
-from linformers import layer_by_loops, layer_of, lengths
+from linformers import exact_attention, layer_by_loops, layer_of, lengths
 from torch import nn
 from torch.nn import functional
 
@@ -18,16 +18,6 @@ from lowrank_tutor.layers import (
     resized,
 )
 from lowrank_tutor.linformer import pooling_projection
-
-
-def exact_attention(bias=True, **options):
-    """PyTorch's own, with biases that matter."""
-    generator = torch.Generator().manual_seed(3)
-    mha = nn.MultiheadAttention(6, 2, bias=bias, batch_first=True, dtype=torch.float64, **options)
-    with torch.no_grad():
-        for parameter in mha.parameters():
-            parameter.normal_(std=0.5, generator=generator)
-    return mha
 
 
 def test_takeover_copies_all_settings():
@@ -73,17 +63,6 @@ def test_replaced_key_projection():
     layer.to_k = nn.Linear(6, 6, dtype=torch.float64)
     nn.init.normal_(layer.to_k.bias)
     np.testing.assert_allclose(layer(x).detach(), layer_by_loops(layer, x), rtol=0, atol=1e-13)
-
-
-def test_padding_of_memory():
-    (x, memory), nan = (
-        tensors((3, 4, 6), (3, 6, 6)),
-        torch.full((3, 2, 6), torch.nan, dtype=torch.float64),
-    )
-    cross = from_mha(exact_attention(), 8, 3, kind=LinformerCrossAttention)
-    assert isinstance(cross, LinformerCrossAttention)
-    out = cross(x, torch.cat([memory, nan], dim=1), token_mask=lengths(6, 6, 6, n=8)).detach()
-    np.testing.assert_allclose(out, cross(x, memory).detach(), rtol=0, atol=1e-13)
 
 
 def test_whole_encoder_takeover():

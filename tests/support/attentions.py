@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 torch.set_num_threads(1)  # for tensors this small, threads cost more than they save
 
@@ -28,6 +29,23 @@ def real_tokens(batch=3, n=6):
     mask[1, [0, n - 1]] = False
     mask[batch - 1] = False
     return mask
+
+
+def linear_of(m, n, bias=True, dtype=torch.float64):
+    """A linear layer of drawn numbers."""
+    linear = nn.Linear(n, m, bias=bias, dtype=dtype)
+    with torch.no_grad():
+        for part, number in zip(linear.parameters(), tensors((m, n), (m,)), strict=False):
+            part.copy_(number)
+    return linear
+
+
+def moved(model):
+    """A model, or an adapted layer, after a step of what learns there."""
+    with torch.no_grad():
+        for seed, part in enumerate(part for part in model.parameters() if part.requires_grad):
+            part += 0.5 * tensors(tuple(part.shape), seed=seed)[0].to(part.dtype)
+    return model
 
 
 def said(call):

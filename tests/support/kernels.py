@@ -4,8 +4,6 @@ come back.
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jupyter_client import KernelManager
@@ -21,11 +19,11 @@ class Ran(NamedTuple):
     number: int
     outputs: list[dict[str, Any]]
 
-    def text(self) -> str:
+    def text(self):
         """Return what the cell wrote to standard output."""
         return "".join(out["text"] for out in self.outputs if out.get("name") == "stdout")
 
-    def view(self) -> str | None:
+    def view(self):
         """Return the id of the first widget that the cell shows, if any."""
         return next(
             (
@@ -44,12 +42,12 @@ class Kernel:
     idle again.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client):
         self.client = client
-        self.models: dict[str, dict[str, Any]] = {}
-        self.heard: Counter[str] = Counter()
+        self.models = {}
+        self.heard = Counter()
 
-    def run(self, source: str) -> Ran:
+    def run(self, source):
         """Execute one cell, and fail if it raises an exception."""
         sent = self.client.execute(source, allow_stdin=True)  # as an interactive front end does
         outputs = list(self._until_idle(sent))
@@ -57,18 +55,18 @@ class Kernel:
         assert reply["status"] == "ok", "\n".join([source, *reply["traceback"]])
         return Ran(reply["execution_count"], outputs)
 
-    def value(self, expression: str) -> str:
+    def value(self, expression):
         """Return what ``print(expression)`` prints."""
         return self.run(f"print({expression})").text().rstrip("\n")
 
-    def send(self, slider: str, index: int) -> str:
+    def send(self, slider, index):
         """Tell the kernel that a slider has moved, and return the message's id."""
         data = {"method": "update", "state": {"index": index}, "buffer_paths": []}
         message = self.client.session.msg("comm_msg", {"comm_id": slider, "data": data})
         self.client.shell_channel.send(message)
         return message["header"]["msg_id"]
 
-    def move(self, slider: str, index: int, face: str) -> None:
+    def move(self, slider, index, face):
         """Move a slider, and wait until the ``face`` widget below it is drawn again."""
         before = self.heard[face]
         errors = [
@@ -77,16 +75,16 @@ class Kernel:
         assert not errors, errors
         self.wait(lambda: self.heard[face] > before)
 
-    def wait(self, ready: Callable[[], bool]) -> None:
+    def wait(self, ready):
         """Listen to the kernel until a condition holds."""
         while not ready():
             self._listen()
 
-    def children(self, model: str) -> list[str]:
+    def children(self, model):
         """Return the ids of the widgets inside a box, in order."""
         return [child.removeprefix("IPY_MODEL_") for child in self.models[model]["children"]]
 
-    def _reply(self, sent: str) -> dict[str, Any]:
+    def _reply(self, sent):
         # Late replies to requests from the start of the kernel may come first.
         while (message := self.client.get_shell_msg(timeout=HANG))["parent_header"].get(
             "msg_id"
@@ -94,14 +92,14 @@ class Kernel:
             pass
         return message["content"]
 
-    def _listen(self) -> dict[str, Any]:
+    def _listen(self):
         """Take the kernel's next message; changes of widgets count whatever has caused them."""
         message = self.client.get_iopub_msg(timeout=HANG)
         if message["msg_type"] in {"comm_open", "comm_msg"}:
             self._hear(message["content"])
         return message
 
-    def _until_idle(self, sent: str) -> Iterator[dict[str, Any]]:
+    def _until_idle(self, sent):
         while True:
             message = self._listen()
             if message["parent_header"].get("msg_id") != sent:
@@ -112,7 +110,7 @@ class Kernel:
             if kind in {"stream", "display_data", "execute_result"}:
                 yield content
 
-    def _hear(self, content: dict[str, Any]) -> None:
+    def _hear(self, content):
         # Newer kernels also echo what the page itself has sent ("echo_update"), which is skipped.
         data = content["data"]
         if "state" in data and data.get("method", "update") == "update":
@@ -121,7 +119,7 @@ class Kernel:
 
 
 @contextlib.contextmanager
-def kernel(python: Path, folder: Path, environment: dict[str, str]) -> Iterator[Kernel]:
+def kernel(python, folder, environment):
     """Start a kernel of this Python in this folder."""
     manager = KernelManager()
     argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]

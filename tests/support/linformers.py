@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from attentions import tensors
 from hypothesis import strategies as st
+from torch import nn
 
 from lowrank_tutor.linformer import LinformerSelfAttention
 
@@ -95,6 +96,15 @@ def layer_of(dim=6, heads=2, max_len=8, k=3, **options):
         with torch.no_grad():
             layer.to_out.bias.copy_(tensors((dim,), seed=9)[0])
     return layer
+
+
+def exact_attention(bias=True, **options):
+    """PyTorch's own, with biases that matter."""
+    mha = nn.MultiheadAttention(6, 2, bias=bias, batch_first=True, dtype=torch.float64, **options)
+    with torch.no_grad():
+        for seed, part in enumerate(mha.parameters()):
+            part.copy_(0.5 * tensors(tuple(part.shape), seed=seed)[0])
+    return mha
 
 
 def lengths(*numbers, n=None):
