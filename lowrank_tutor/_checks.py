@@ -238,7 +238,10 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond all floats
+        number = math.inf
     if not low <= number < high:  # written so that NaN fails
         raise ValueError(f"{name} must be {rule}, got {number}")
     return number

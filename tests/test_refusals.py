@@ -103,7 +103,7 @@ def whole(value, low=1, high=None):
 
 
 def real(value):
-    return Argument(value, {"NaN": math.nan, "a bool": True, "words": "0.5", "complex": 0.5j})
+    return Argument(value, {"NaN": math.nan, "a bool": True, "words": "0.5", "beyond all floats": 10**400})
 
 
 def word(value):
