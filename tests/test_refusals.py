@@ -103,7 +103,8 @@ def whole(value, low=1, high=None):
 
 
 def real(value):
-    return Argument(value, {"NaN": math.nan, "a bool": True, "words": "0.5", "beyond all floats": 10**400})
+    wrong = {"NaN": math.nan, "a bool": True, "words": "0.5", "complex": 0.5j, "vast": 10**400}
+    return Argument(value, wrong)
 
 
 def word(value):
