@@ -174,14 +174,19 @@ def test_page_by_keys(visit):
         page.wait_for_timeout(100)
         assert page.evaluate("(css) => document.activeElement.matches(css)", button)
     look = "() => [document.documentElement.dataset.mode, document.documentElement.dataset.theme]"
-    seen = []
-    for _ in range(3):
+
+    def turn():
+        before = page.evaluate(look)
+        page.wait_for_timeout(200)  # no hand presses sooner, and a browser may drop such a press
         page.keyboard.press("Enter")
-        seen.append(page.evaluate(look))
+        page.wait_for_function(f"(before) => ({look})()[0] !== before[0]", arg=before, timeout=5000)
+        return page.evaluate(look)
+
+    seen = [turn() for _ in range(3)]
     assert {mode for mode, _ in seen} == {"auto", "light", "dark"}
     assert all(theme == mode for mode, theme in seen if mode != "auto")
     while page.evaluate(look)[0] != "dark":
-        page.keyboard.press("Enter")
+        turn()
     page.reload()
     assert page.evaluate(look)[1] == "dark"
 
