@@ -24,7 +24,7 @@ import torch
 
 from measure.harness import provenance, write
 from measure.real_model import study as of
-from measure.real_model.texts import PIECES, SETS
+from measure.real_model.texts import SETS
 
 PINNED = Path(__file__).parents[2] / "requirements-smollm.txt"
 ROUNDED = (
@@ -76,8 +76,7 @@ def run(study: of.Study, found: Found, short: bool) -> dict[str, list[Any]]:
     ways = {name: getattr(study, name) for name in ("rows", "jobs", "continuations", "uncut")}
     parts: dict[str, list[Any]] = {kind: [] for kind in ways}
     for kind, case in of.work(study, short):
-        pieces = f" {case.pieces}" if case.pieces < PIECES else ""
-        name = f"{kind}: {case.cut} {case.setting} {case.length} {' '.join(case.texts)}{pieces}"
+        name = f"{kind}: {case.cut} {case.setting} {case.length} {' '.join(case.texts)}"
         parts[kind] += found.once(name, lambda way=ways[kind], case=case: list(way(case)))
     return parts
 

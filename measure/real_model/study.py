@@ -37,8 +37,6 @@ class Case(NamedTuple):
     make: Callable[[str], Any]  # of the name of the set: a cut, cuts by layer, or weights
     length: int = 256
     texts: tuple[str, ...] = SETS
-    draws: int = DRAWS
-    pieces: int = PIECES
 
 
 class Study:
@@ -75,8 +73,8 @@ class Study:
         return moments.cut_weights(self.model, names, shares, known)
 
     def whole(self, case: Case, text: str, draw: int) -> list[Tensor]:
-        """Return the tables of the whole model, in float16, or none where they would be large."""
-        if case.length > 256 or case.pieces < PIECES:
+        """Return the tables of the whole model, in float16; for long texts, too large, none."""
+        if case.length > 256:
             return []
         if (text, draw) not in self.kept:
             tables: list[Tensor] = []
@@ -94,8 +92,8 @@ class Study:
         """Run a case, and yield a row for each set of texts and draw."""
         for text in case.texts:
             made = case.make(text)
-            for draw in range(case.draws):
-                ids = self.pieces(text, draw, case.length)[: case.pieces]
+            for draw in range(DRAWS):
+                ids = self.pieces(text, draw, case.length)
                 error = drift = None
                 if isinstance(made, dict):
                     loss = smollm.loss(self.model, ids, weights=made)
@@ -112,7 +110,7 @@ class Study:
     def uncut(self, case: Case) -> Iterator[dict[str, Any]]:
         """Yield the losses of the whole model on each piece of a draw."""
         for text in case.texts:
-            for draw in range(case.draws):
+            for draw in range(DRAWS):
                 pieces = self.pieces(text, draw, case.length).split(1)
                 losses = [smollm.loss(self.model, piece) for piece in pieces]
                 yield {"text": text, "length": case.length, "seed": draw, "losses": losses}
@@ -203,8 +201,8 @@ def other_tables(study: Study) -> list[Case]:
         Case("keys unlike", 32, always(cuts.keep_unlike(32))),
         Case("keys heard", 32, always(cuts.keep_heard(32))),
         Case("elu + 1", None, always(cuts.linear)),
-        Case("sheets, rescaled", 8, always(cuts.sheets(8, rescaled=True)), pieces=1),
-        Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False)), pieces=1),
+        Case("sheets, rescaled", 8, always(cuts.sheets(8, rescaled=True))),
+        Case("sheets, not masked", 8, always(cuts.sheets(8, masked=False))),
     ]
 
 
@@ -273,21 +271,21 @@ def weight_cuts(study: Study) -> list[Case]:
 
 
 def long_cases() -> list[Case]:
-    """Return cuts of texts of 1,024 tokens; sheets of a table this large take long: one draw."""
-    few = [none(), one(f"window and first {FIRST}", 64), one("window", 64), one("bits", 3)]
-    few += [one("sheets", 32)._replace(draws=1)]
-    return [case._replace(length=1024) for case in few]
+    """Return cuts of texts of 1,024 tokens: none, windows, bits, and one setting of sheets."""
+    ways = ("window", f"window and first {FIRST}", "bits")
+    found = [none(), *(one(way, setting) for way in ways for setting in WAYS[way][1])]
+    return [case._replace(length=1024) for case in (*found, one("sheets", 32))]
 
 
 def parts_left_out(study: Study) -> list[Case]:
-    """Return layers, and heads of one, each left out alone, on one piece of each set."""
+    """Return layers, and heads of one, each left out alone."""
     layers = [(i, None) for i in range(LAYERS)]
     heads = [(i, head) for i in (11,) for head in range(smollm.HEADS)]
     found = []
     for i, head in layers + heads:
         cut, setting = ("layer", i) if head is None else ("head", f"{i}.{head}")
         make = functools.partial(moments.without, study.model, i, head)
-        found += [Case(f"without {cut}", setting, lambda _, m=make: m(), draws=1, pieces=1)]
+        found += [Case(f"without {cut}", setting, lambda _, m=make: m())]
     return found
 
 
@@ -309,7 +307,7 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
     """Return what to find of which case, in the order of work; a ``short`` run has little."""
     figure = [none(), *figure_cuts()]
     if short:
-        few = [case._replace(texts=("prose",), draws=1) for case in (figure[1], latents(study)[0])]
+        few = [case._replace(texts=("prose",)) for case in (figure[1], latents(study)[0])]
         return [("rows", few[0]), ("rows", few[1]), ("jobs", figure[1])]
     several = weight_cuts(study), latents(study), other_tables(study)
     first, more = chain(*(some[:5] for some in several)), chain(*(some[5:] for some in several))
@@ -317,9 +315,9 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
         *(("rows", case) for case in figure),
         *(("jobs", case) for case in graded()),
         ("uncut", none()),
-        *(("rows", case._replace(pieces=min(case.pieces, 2))) for case in first),
+        *(("rows", case) for case in first),
         *(("continuations", case) for case in figure),
-        *(("rows", case._replace(pieces=min(case.pieces, 2))) for case in more),
+        *(("rows", case) for case in more),
         *(("rows", case) for case in parts_left_out(study)),
         ("uncut", none()._replace(length=1024)),
         *(("rows", case) for case in long_cases()),
@@ -327,8 +325,8 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
 
 
 ABOUT = {
-    "draws": "seed is the number of a draw: of four pieces of 256 tokens, of which the first two "
-    "or the first alone are read where a row says pieces 2 or 1, or of one piece of 1,024",
+    "draws": "seed is the number of a draw: of four pieces of 256 tokens, or of one of 1,024; "
+    "768 or 960 tokens count, since the first 64 of a piece do not",
     "uncut": "the loss of the whole model on the same pieces",
     "moments": "4,096 tokens of other pieces of the same set, unless the cut names others",
     "skip": 64,
