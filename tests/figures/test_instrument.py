@@ -194,7 +194,7 @@ def test_own_data(show):
 
 NO_ARGUMENTS = {  # what Python alone is asked
     "arrows": {"a": [[[1, 2], [3, np.nan]], 1j * np.eye(2)], "form": ["x", ["rank"]]},
-    "score": {"s": [None], "u": [None, [0, 0], [0.05, 0.05]], "v": [[[1, 2], [3, 4]], [11, 0]]},
+    "score": {"s": [None], "u": [None, [0, 0]], "v": [[[1, 2], [3, 4]]]},
     "shadow": {"x": [[np.nan, 0], [1, 2, 3]], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     "spectrum": {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a"], "k": [True]},
     "tilt": {"picture": [None], "degrees": [-1, 46, [2]]},
