@@ -11,11 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import as_float_array, check_choice
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
+from lowrank_tutor.kit.charts.arguments import finite
 from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL, VIOLET
 
 LIMIT = 100  # of an entry
@@ -78,11 +78,10 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrum
     >>> arrows([[1, 2], [2, 4]]).numbers["rank"]
     1
     """
-    matrix = as_float_array(a, "a").astype(np.float64)
-    if matrix.shape != (2, 2) or not (np.abs(matrix) <= LIMIT).all():
-        raise ValueError(f"a must be 2 by 2 with entries of a size up to {LIMIT}, got {a!r}")
-    check_choice(form, "form", tuple(FORMS))
-    (longest, shortest), turns = np.linalg.svd(matrix, compute_uv=False), form == "ellipse"
+    matrix, turns = finite("a", a, 2, 2), one_of("form", form, FORMS) == "ellipse"
+    if np.abs(matrix).max() > LIMIT:
+        raise ValueError(f"a must be of entries of a size up to {LIMIT}, got {a!r}")
+    longest, shortest = np.linalg.svd(matrix, compute_uv=False)
     far = max(
         1.2 * longest, np.linalg.norm(matrix, axis=0).max() / 0.7
     )  # the columns are in reach, too

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from lowrank_tutor import storyteller as model
-from lowrank_tutor._checks import FloatArray
-from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.stills import still
-from lowrank_tutor.figures.storyteller import MODEL
+from lowrank_tutor.figures.storyteller import JOBS, MODEL, alike
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.style import TEAL
 
 WORDS_OF_A_STORY, GOAL, STORIES = 48, 0.95, 60
+UNCUT = {"first": 0, "second": 0, "rank": 16, "bits": 16, "latents": 0, "heads": [1] * 8}
 SETTINGS = {  # what a reader may choose; 0 stands for all, and for no latents
     "first": (1, 2, 4, 8, 12, 16, 24, 32, 0),
     "second": (1, 2, 4, 8, 12, 16, 24, 32, 0),
@@ -43,60 +43,29 @@ CAPTION = (
 )
 
 
-def budget(
-    *,
-    first: int = 0,
-    second: int = 0,
-    rank: int = 16,
-    bits: int = 16,
-    latents: int = 0,
-    heads: Sequence[int] = (1,) * 8,
-) -> Instrument:
+def budget() -> Instrument:
     """Let readers look for the least cache with which the trained model answers 95%.
 
-    The model is that of :mod:`lowrank_tutor.storyteller`. State: the arguments; numbers ``bytes``,
-    of the cache of a story of 48 words, ``answered``, the share of right answers in 60 stories, and
-    ``job_...``, the shares by job. The least bytes that a reader found are handed to the page
-    (event ``best``), which may keep them.
-
-    Parameters
-    ----------
-    first, second : int
-        How many of the newest words a word sees in the first and in the second layer, one of
-        ``SETTINGS``; 0 for all.
-    rank : int
-        Numbers in a key, the rank of each head's scores.
-    bits : int
-        Bits for each number of a key or a value.
-    latents : int
-        Numbers kept of a word in each layer, from which all its keys and values follow, in 16 bits;
-        0 keeps keys and values themselves. With latents, ``rank`` and ``bits`` have no effect.
-    heads : sequence of int
-        1 for each of the eight heads that is kept, and 0 for one that reads nothing.
+    The model is that of :mod:`lowrank_tutor.storyteller`. State: ``first`` and ``second``, how many
+    of the newest words a word sees in each layer, 0 for all; ``rank``, the numbers in a key;
+    ``bits`` for each number of a key or a value; ``latents``, the numbers kept of a word in each
+    layer, in 16 bits, from which all its keys and values follow, whatever ``rank`` and ``bits``
+    are, or 0; ``heads``, 1 for each of the eight that is kept, and 0 for one that reads nothing.
+    Numbers ``bytes``, of the cache of a story of 48 words, ``answered``, the share of right answers
+    in 60 stories, and ``job_...``, the shares by job. The least bytes that a reader found are
+    handed to the page (event ``best``), which may keep them.
 
     Examples
     --------
-    >>> budget().numbers["bytes"], budget(bits=4, rank=8).numbers["bytes"]
-    (24576, 7680)
+    >>> budget().numbers["bytes"]
+    24576
     """
-    state: dict[str, Any] = {
-        "first": first,
-        "second": second,
-        "rank": rank,
-        "bits": bits,
-        "latents": latents,
-    }
-    for name, value in state.items():
-        one_of(name, value, SETTINGS[name])
-    if len(heads) != 8 or not {*heads} <= {0, 1}:
-        raise ValueError(f"heads must be eight numbers, 0 or 1, got {list(heads)}")
-    state |= {"heads": [int(one) for one in heads]}
-    right = shares(state, counted_stories())
+    right = shares(UNCUT)
     return figure(
         name="budget",
         engine=MODEL,
-        state=state,
-        numbers={"bytes": cache_bytes(state), **right},
+        state=UNCUT,
+        numbers={"bytes": cache_bytes(UNCUT), **right},
         say=SAY,
         remarks=REMARKS,
         data={
@@ -109,26 +78,17 @@ def budget(
                 for story in counted_stories()
             ],
         },
-        picture=still(bars, right, size=(6.4, 2.4)),
+        picture=still(_draw, right, size=(6.4, 2.4)),
         readouts={
             "bytes": ("bytes kept for a story of 48 words", ","),
             "answered": ("right answers in 60 stories", ".0%"),
-            **{f"job_{job.replace(' ', '_')}": (job, ".0%") for job in model.JOBS},
+            **JOBS,
         },
         caption=CAPTION,
     )
 
 
-def bars(right: dict[str, float], ax: Axes) -> None:
-    """Draw the shares of right answers by job."""
-    ax.barh(
-        model.JOBS[::-1],
-        [right[f"job_{job.replace(' ', '_')}"] for job in model.JOBS[::-1]],
-        color=TEAL,
-    )
-    ax.set(xlim=(0, 1), title="right answers by job")
-
-
+@cache
 def counted_stories() -> list[model.Story]:
     """Return 60 stories of at most 48 words."""
     drawn = (
@@ -141,32 +101,27 @@ def counted_stories() -> list[model.Story]:
 
 def cache_bytes(state: dict[str, Any]) -> int:
     """Return the bytes of keys and values, or of latents, of a story of 48 words."""
+    latents, bits = state["latents"], state["bits"]
+    steps = 0 if bits == 16 else 4 * 16  # the least number and the step of a key and of a value
+    pair = (state["rank"] + 16) * bits + steps
     total = 0
     for layer, window in enumerate((state["first"], state["second"])):
-        words, kept = window or WORDS_OF_A_STORY, sum(state["heads"][4 * layer : 4 * layer + 4])
-        steps = (
-            0 if state["bits"] == 16 else 2 * 2 * 16
-        )  # the least number and the step of a key and of a value
-        of_a_word = 16 * state["latents"] * (kept > 0) or kept * (
-            (state["rank"] + 16) * state["bits"] + steps
-        )
-        total += words * of_a_word
+        heads = sum(state["heads"][4 * layer : 4 * layer + 4])
+        of_a_word = 16 * latents if latents and heads else heads * pair
+        total += (window or WORDS_OF_A_STORY) * of_a_word
     return total // 8
 
 
-def shares(state: dict[str, Any], told: list[model.Story]) -> dict[str, float]:
-    """Return the shares of right answers, of all and by job."""
-    weights = model.trained_weights()
+def shares(state: dict[str, Any]) -> dict[str, float]:
+    """Return the shares of right answers in the counted stories, of all and by job."""
+    weights, bits = model.trained_weights(), state["bits"]
     if state["latents"]:
-        weights = model.cut_latents(weights, state["latents"])
+        weights, bits = model.cut_latents(weights, state["latents"]), 16
     elif state["rank"] < 16:
         weights = model.cut_scores(weights, state["rank"])
-    bits = 16 if state["latents"] else state["bits"]
-    cuts = [
-        _cut(window, bits, state["heads"][4 * i : 4 * i + 4])
-        for i, window in enumerate((state["first"], state["second"]))
-    ]
-    return answers(weights, told, cuts)
+    heads = np.reshape(state["heads"], (2, 4, 1, 1))
+    first, second = _cut(state["first"], bits, heads[0]), _cut(state["second"], bits, heads[1])
+    return answers(weights, counted_stories(), [first, second])
 
 
 def answers(weights: Any, told: list[model.Story], attend: Any) -> dict[str, float]:
@@ -181,28 +136,23 @@ def answers(weights: Any, told: list[model.Story], attend: Any) -> dict[str, flo
     }
 
 
-def _cut(window: int, bits: int, heads: list[int]) -> model.Cut:
+def _cut(window: int, bits: int, heads: NDArray[np.int64]) -> model.Cut:
     """Return a layer's attention: a window, rounded keys and values, and silenced heads."""
     near = model.window(window) if window else model.exact
     rounded = model.bits(bits) if bits < 16 else model.exact
-    kept = np.reshape(heads, (4, 1, 1))
-
-    def table(q: FloatArray, k: FloatArray) -> Any:
-        return near.table(q, rounded.values(k)) * kept
-
-    return model.Cut(table, rounded.values)
+    return model.Cut(lambda q, k: near.table(q, rounded.values(k)) * heads, rounded.values)
 
 
 def _asked(story: model.Story) -> list[list[int]]:
     """Return where a story asks, the number of the job, and the numbers of the right words."""
-    questions = []
-    for i, job in enumerate(story.jobs):
-        if job:
-            kinds = [
-                kind
-                for kind in ("do", "does")
-                if job == "agreement" and story.words[i] in model.KINDS[kind]
-            ]
-            right = model.KINDS[kinds[0]] if kinds else story.words[i : i + 1]
-            questions.append([i, model.JOBS.index(job), *model.encode(list(right))])
-    return questions
+    return [
+        [i, model.JOBS.index(job), *model.encode(alike(word))]
+        for i, (word, job) in enumerate(zip(story.words, story.jobs, strict=True))
+        if job
+    ]
+
+
+def _draw(right: dict[str, float], ax: Axes) -> None:
+    shares_by_job = {job: right[name] for name, (job, _) in reversed(JOBS.items())}
+    ax.barh([*shares_by_job], [*shares_by_job.values()], color=TEAL)
+    ax.set(xlim=(0, 1), title="right answers by job")

@@ -13,7 +13,7 @@ from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import GRAY, TEAL
 
-STEP, MOST = 2**10, 2**20  # tokens
+STEP, MOST, TOKENS = 2**10, 2**20, 2**17  # the last at first
 CARDS = 16
 SAY = (
     "{name} on {cards} {gpu} card{plural}: "
@@ -28,17 +28,16 @@ REMARKS = {
 
 def card(
     model: str = "Llama-3-70B", gpu: str = "H100", cards: int = 8, *, split: str = "tensor",
-    n: int = 2**17,
-    weight_bits: float = 16, cache_bits: int = 16,
+    weight_bits: float = 16,
 ) -> Instrument:  # fmt: skip
     """Fill a graphics card with weights and chats, as `lowrank_tutor.caches.serve` counts them.
 
     The reader chooses another model of `lowrank_tutor.caches.published_caches` or pastes a
     ``config.json`` (state ``pasted``, with ``billions`` of weights), enters a card (state ``own``:
-    GB of memory, GB a second, trillion operations a second), and changes every argument, the
-    ``share`` of a card that the server uses, in percent, 92 at first, and the GiB a card that
-    ``other`` memory takes, at most 40, 0 at first. ``cards`` is at most 16,
-    ``n`` a multiple of 1,024 up to 2**20. The numbers are ``weights`` and ``cache``, GiB on a card,
+    GB of memory, GB a second, trillion operations a second), and changes every argument, the tokens
+    ``n`` of a chat, a multiple of 1,024 up to 2**20, the ``cache_bits``, the ``share`` of a card
+    that the server uses, in percent, and the GiB a card that ``other`` memory takes, at most 40.
+    ``cards`` is at most 16. The numbers are ``weights`` and ``cache``, GiB on a card,
     ``chats``, and ``speed``, tokens a second of all chats together.
 
     Examples
@@ -52,27 +51,20 @@ def card(
         "gpu": one_of("gpu", gpu, GPUS),
         "own": [80, 2039, 312],
         "cards": whole("cards", cards, 1, CARDS), "split": one_of("split", split, serving.SPLITS),
-        "n": whole("n", n, STEP, MOST),
+        "n": TOKENS,
         "weight_bits": one_of("weight_bits", weight_bits, serving.WEIGHT_BITS),
-        "cache_bits": one_of("cache_bits", cache_bits, serving.CACHE_BITS), "share": 92, "other": 0,
+        "cache_bits": 16, "share": 92, "other": 0,
     }  # fmt: skip
-    if n % STEP:
-        raise ValueError(f"n must be a multiple of {STEP:,}, got {n!r}")
-    served = serve(
-        model, gpu, cards=cards, split=split, n=n, weight_bits=weight_bits, cache_bits=cache_bits
-    )
-    speed, each = (
-        round(served.tokens_per_second),
-        int(served.tokens_per_second // max(1, served.chats)),
-    )
+    served = serve(model, gpu, cards=cards, split=split, n=TOKENS, weight_bits=weight_bits)
+    speed = served.tokens_per_second
     return figure(
         name="card",
         parts=("configs",),
         state=state,
         numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats,
-                 "speed": speed},
+                 "speed": round(speed)},
         say=SAY,
-        values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
+        values={"name": model, "plural": "s" if cards > 1 else "", "each": int(speed // max(1, served.chats))},
         remarks=REMARKS,
         data=_data(),
         readouts={"weights": ("GiB of weights a card", ".2f"),

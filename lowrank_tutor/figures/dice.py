@@ -5,9 +5,9 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 
-from lowrank_tutor._on_demand import needed
 from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.stills import still
+from lowrank_tutor.jl import norm_failure_probability
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import number, whole
 from lowrank_tutor.kit.charts.style import ORANGE, TEAL
@@ -81,13 +81,7 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5) -> Instrum
 
 def numbers(changed: Floats, k: int, eps: float) -> dict[str, float]:
     """Compute the numbers from the ratios of squared distances of all pairs."""
-    with needed("the figure of dice"):
-        from scipy.special import gammainc, gammaincc  # type: ignore[import-untyped]  # heavy, and needed here only
-
-    off, half = np.abs(changed - 1), k / 2
-    chance = float(
-        gammainc(half, half * (1 - eps)) + gammaincc(half, half * (1 + eps))
-    )  # of chi-square / k
+    off, chance = np.abs(changed - 1), norm_failure_probability(k, eps)
     return {
         "union": min(1.0, len(off) * chance),
         "chance": chance,

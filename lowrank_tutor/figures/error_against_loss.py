@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -11,23 +10,27 @@ from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
+from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.style import GRAY, INK
 
-# Each cut of the data: what its path is called, and what it keeps.
-CUTS = {
-    "sheets": ("sheets", "{k} sheets of each table"),
-    "window": ("newest tokens", "the newest {k} tokens"),
-    "window and first 4": ("newest and first tokens", "the newest {k} tokens and the first 4"),
-    "averages": ("averages", "averages of {k} groups"),
-    "bits": ("few bits", "{k} bits a number"),
+NAMES = {  # of the path of each cut
+    "sheets": "sheets",
+    "window": "newest tokens",
+    "window and first 4": "newest and first tokens",
+    "averages": "averages",
+    "bits": "few bits",
+}
+KEPT = {
+    "sheets": "{k} sheets of each table",
+    "window": "the newest {k} tokens",
+    "window and first 4": "the newest {k} tokens and the first 4",
+    "averages": "averages of {k} groups",
+    "bits": "{k} bits a number",
 }
 TEXTS = {"prose": "English prose", "code": "Python code", "help": "help pages of Python"}
 # What of the story is shown before the model goes on.
-STORY = (
-    "Anna had a red coat, and Tom had a blue one.",
-    "But Max was hungry, so Anna put on her",
-)
+STORY = "Anna had a red coat, and Tom had a blue one. … But Max was hungry, so Anna put on her"
 LENGTH = 256  # tokens of a piece
 SAY = (
     "With {kept}, the tables are off by {error:.0%}, and the loss is {loss:.2f} nats a token: "
@@ -70,65 +73,62 @@ def error_against_loss(
     """
     data = _data()
     paths = data["paths"][one_of("text", text, TEXTS)]
-    path = paths[one_of("cut", cut, CUTS)]
-    one_of("setting", setting, [k for k, _, _ in path])
-    error, loss = next((error, loss) for k, error, loss in path if k == setting)
+    path = {k: (error, loss) for k, error, loss in paths[one_of("cut", cut, NAMES)]}
+    error, loss = path[one_of("setting", setting, path)]
+    uncut = data["uncut"][text]
     return figure(
         name="error-against-loss",
         state={"cut": cut, "setting": setting, "text": text},
         numbers={"error": error, "loss": loss},
-        values={
-            "kept": CUTS[cut][1].format(k=setting),
-            "more": loss - data["uncut"][text],
-        },
+        values={"kept": KEPT[cut].format(k=setting), "more": loss - uncut},
         say=SAY,
         remarks=REMARKS,
         data=data,
         readouts={"error": ("error of the tables", ".0%"), "loss": ("nats a token", ".2f")},
         caption=CAPTION,
-        picture=still(_draw, paths, data["uncut"][text], cut, setting, size=(5, 3.6)),
+        picture=still(_draw, paths, uncut, cut, (error, loss), size=(5, 3.6)),
     )
 
 
 def _data() -> dict[str, Any]:
     """Return the mean error and loss of each setting, mildest first, and what the model says."""
-    found = json.loads(files("lowrank_tutor").joinpath("data/real_model.json").read_text("utf-8"))
-    measured: dict[tuple[str, str, int | None], list[tuple[float, float]]] = {}
-    for row in found["rows"]:
-        if row["length"] == LENGTH and row["cut"] in {*CUTS, "none"}:
-            place = (row["text"], row["cut"], row["setting"])
-            measured.setdefault(place, []).append((row["error"], row["loss"]))
-    means = {place: np.mean(rows, axis=0).round(4).tolist() for place, rows in measured.items()}
+    stored = json.loads(asset("data/real_model.json"))
+    rows = [row for row in stored["rows"] if row["length"] == LENGTH]
+    said = {(row["cut"], row["setting"]): row["text"] for row in stored["continuations"]}
+
+    def mean(*wanted: object) -> list[float]:
+        found = [row for row in rows if (row["text"], row["cut"], row["setting"]) == wanted]
+        means = np.mean([(row["error"], row["loss"]) for row in found], axis=0)
+        return list(means.round(4).tolist())
 
     def path(text: str, cut: str) -> list[list[float]]:
-        rows = [[k, *mean] for (of, by, k), mean in means.items() if (of, by) == (text, cut)]
-        return sorted(rows, key=lambda row: row[1])
+        settings = {row["setting"] for row in rows if row["cut"] == cut}
+        return sorted(([k, *mean(text, cut, k)] for k in settings), key=lambda place: place[1])
 
-    said: dict[str, dict[str, str]] = {}
-    for row in found["continuations"]:
-        said.setdefault(row["cut"], {})[str(row["setting"])] = row["text"]
     return {
-        "paths": {text: {cut: path(text, cut) for cut in CUTS} for text in TEXTS},
-        "uncut": {text: means[text, "none", None][1] for text in TEXTS},
+        "paths": {text: {cut: path(text, cut) for cut in NAMES} for text in TEXTS},
+        "uncut": {text: mean(text, "none", None)[1] for text in TEXTS},
         "texts": TEXTS,
-        "names": {cut: name for cut, (name, _) in CUTS.items()},
-        "kept": {cut: kept for cut, (_, kept) in CUTS.items()},
-        "start": " … ".join(STORY),
-        "said": {cut: said[cut] for cut in CUTS},
-        "uncut_says": said["none"]["None"],
+        "names": NAMES,
+        "kept": KEPT,
+        "start": STORY,
+        "said": {
+            cut: {str(k): text for (by, k), text in said.items() if by == cut} for cut in NAMES
+        },
+        "uncut_says": said["none", None],
     }
 
 
 def _draw(
-    paths: dict[str, list[list[float]]], uncut: float, cut: str, setting: int, ax: Axes
+    paths: dict[str, list[list[float]]], uncut: float, cut: str, here: tuple[float, float], ax: Axes
 ) -> None:
     for name, path in paths.items():
         x = [0, *(error for _, error, _ in path)]
         y = [0, *(loss - uncut for *_, loss in path)]
         color, width = (INK, 2) if name == cut else (GRAY, 1)
         ax.plot(x, y, "-o", color=color, linewidth=width, markersize=3)
-        ax.annotate(CUTS[name][0], (x[-1], y[-1]), (-4, 4), textcoords="offset points", ha="right")
-    error, loss = next((error, loss) for k, error, loss in paths[cut] if k == setting)
+        ax.annotate(NAMES[name], (x[-1], y[-1]), (-4, 4), textcoords="offset points", ha="right")
+    error, loss = here
     ax.plot(error, loss - uncut, "o", color=INK, markersize=9, markerfacecolor="none")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.set(xlabel="error of the tables", ylabel="more loss, nats a token")

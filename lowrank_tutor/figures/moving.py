@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from lowrank_tutor._checks import check_choice
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts.arguments import number
 from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
 
 COLORS = {"teal": TEAL, "orange": ORANGE, "violet": VIOLET, "gray": GRAY, "ink": INK}
@@ -27,6 +25,9 @@ GROUPS = CLASS + np.array(
     [[[-1.5, 0.0]], [[1.5, 0.0]]]
 )  # two classes, seen from midway between their means
 K, LEVEL = 72, 1.5  # of a sum of squares, and how many times its mean it exceeds
+HALF = LEVEL * K / 2
+# The chance of that, for even K a sum of Poisson's.
+EXACT = math.exp(-HALF) * sum(HALF**j / math.factorial(j) for j in range(K // 2))
 W, ROOT = (
     np.diag([2.0, 1.0]),
     np.array([[2.0, 1.0], [1.0, 2.0]]),
@@ -44,6 +45,9 @@ class Shape(NamedTuple):
     words: str = ""
 
 
+Drawing = tuple[dict[str, float], list[Shape]]  # the numbers, and what is drawn
+
+
 class Scene(NamedTuple):
     """What moves, and what is said about it."""
 
@@ -58,14 +62,13 @@ class Scene(NamedTuple):
     say: str
     readouts: dict[str, tuple[str, str]]
     caption: str
-    numbers: Callable[[float], dict[str, float]]
-    shapes: Callable[[float], list[Shape]]
+    at: Callable[[float], Drawing]
     panels: list[dict[str, Any]]
     unit: str = ""
     remarks: Sequence[str] = ()  # what is said from each whole t on
 
 
-def moving(scene: str = "turns", t: float | None = None) -> Instrument:
+def moving(scene: str = "turns") -> Instrument:
     r"""Show a picture that a number t moves, by a slider or by a button that lets it run.
 
     State ``t``; the numbers depend on the scene.
@@ -80,30 +83,29 @@ def moving(scene: str = "turns", t: float | None = None) -> Instrument:
         apart (t in degrees). ``"rescale"`` rescales queries, cuts a table, and undoes the rescaling
         (t from 0 to 3). ``"writes"`` counts writes of the delta rule into a state of two numbers (t
         from 0 to 8).
-    t : float, optional
-        Where it stands at first.
 
     Examples
     --------
-    >>> moving("writes", 2).numbers["read_1"]
-    3.2
+    >>> print(moving("rescale").alt)
+    The scores are off by 25%; if W itself were cut, they would be off by 45%.
     """
-    check_choice(scene, "scene", tuple(SCENES))
-    shown = SCENES[scene]
-    at = number("t", shown.start if t is None else t, shown.stations[0], shown.stations[-1])
+    shown = SCENES[one_of("scene", scene, SCENES)]
+    numbers, _ = shown.at(shown.start)
+    film = [shown.at(t) for t in _places(shown)]
     return figure(
         name="moving",
-        state={"t": at},
-        numbers=shown.numbers(at),
+        state={"t": shown.start},
+        numbers=numbers,
         say=shown.say,
         remarks={str(i): words for i, words in enumerate(shown.remarks)},
         data={name: getattr(shown, name)
               for name in ("label", "stations", "step", "every", "seconds", "unit", "panels")}
-        | {"numbers": _table(shown), "shapes": _film(shown),
+        | {"numbers": [_rounded(row) for row, _ in film],
+           "shapes": _frames([shapes for _, shapes in film[:: shown.every]]),
            "remarked": bool(shown.remarks)},
         readouts=shown.readouts,
         caption=shown.caption,
-        picture=still(_draw, shown, at, size=(3 * len(shown.panels), 3), ncols=len(shown.panels)),
+        picture=still(_draw, shown, size=(3 * len(shown.panels), 3), ncols=len(shown.panels)),
     )  # fmt: skip
 
 
@@ -114,41 +116,40 @@ def _places(scene: Scene) -> list[float]:
     return [round(first + i * scene.step, 6) for i in range(count + 1)]
 
 
-def _table(scene: Scene) -> list[dict[str, float]]:
-    """Return the numbers at all places, in twelve digits."""
-    rows = map(scene.numbers, _places(scene))
-    return [{name: float(f"{x:.12g}") for name, x in row.items()} for row in rows]
+def _rounded(numbers: dict[str, float]) -> dict[str, float]:
+    return {name: float(f"{x:.12g}") for name, x in numbers.items()}
 
 
-def _film(scene: Scene) -> list[list[Any]]:
+def _frames(drawings: list[list[Shape]]) -> list[list[Any]]:
     """Return each shape with its points in every drawing, or in one if they stay."""
-    drawings = [scene.shapes(t) for t in _places(scene)[:: scene.every]]
     film = []
-    for shape, *moved in zip(drawings[0], *drawings, strict=True):
+    for moved in zip(*drawings, strict=True):
         frames = [
-            None if one.points is None else np.round(one.points, 3).ravel().tolist()
-            for one in moved
+            None if shape.points is None else np.round(shape.points, 3).ravel().tolist()
+            for shape in moved
         ]
-        still = all(frame == frames[0] for frame in frames)
-        film.append([*shape[:2], *shape[3:], frames[:1] if still else frames])
+        stays = all(frame == frames[0] for frame in frames)
+        panel, kind, _, *words = moved[0]
+        film.append([panel, kind, *words, frames[:1] if stays else frames])
     return film
 
 
-def _draw(scene: Scene, t: float, *axes: Axes) -> None:
+def _draw(scene: Scene, *axes: Axes) -> None:
+    numbers, shapes = scene.at(scene.start)
     for ax, panel in zip(axes, scene.panels, strict=True):
         ax.set(xlim=panel["x"], ylim=panel["y"], title=panel["title"],
                yscale="log" if panel.get("yLog") else "linear")  # fmt: skip
         ax.grid(visible=False)
         if panel["width"] == panel["height"]:
             ax.set_aspect("equal")
-    for at, kind, points, look, words in scene.shapes(t):
+    for at, kind, points, look, words in shapes:
         if points is None or kind == "handle":
             continue
         ax, color = axes[at], COLORS.get(look.split()[0], "white")
         x, y = np.transpose(points)
         dashes = {"dotted": ":", "dashed": "--"}.get(look.split()[-1], "-")
         if kind == "text":
-            ax.text(x[0], y[0], words.format(**scene.numbers(t)), color=color, ha="center")
+            ax.text(x[0], y[0], words.format(**numbers), color=color, ha="center")
         elif kind in ("area", "rect"):
             corners = (x, y) if kind == "area" else (x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
             ax.fill(*corners, color=color, alpha=0.8 if "solid" in look else 0.2)
@@ -187,25 +188,14 @@ def _turn(degrees: float) -> Floats:
 # A = U S V^T with V^T a turn by -45 degrees, and U one by 71.6
 
 
-def _turned(t: float) -> dict[str, float]:
-    sigmas = np.linalg.svd(A, compute_uv=False)
-    stretched = 1 + (sigmas - 1) * _share(t, 1)
-    last = float(np.degrees(np.arctan2(3, 1)))
-    return {
-        "first": -45.0 * _share(t, 0),
-        "sigma_1": float(stretched[0]),
-        "sigma_2": float(stretched[1]),
-        "last": last * _share(t, 2),
-    }
-
-
 NAMES = ("v\u2081", "\u03c3\u2081u\u2081"), ("v\u2082", "\u03c3\u2082u\u2082")
 CIRCLE = np.array([_turn(10.0 * i)[:, 0] for i in range(37)])
 
 
-def _turns(t: float) -> list[Shape]:
-    now = _turned(t)
-    table = _turn(now["last"]) @ np.diag([now["sigma_1"], now["sigma_2"]]) @ _turn(now["first"])
+def _turns(t: float) -> Drawing:
+    sigmas = 1 + (np.linalg.svd(A, compute_uv=False) - 1) * _share(t, 1)
+    first, last = -45 * _share(t, 0), float(np.degrees(np.arctan2(3, 1))) * _share(t, 2)
+    table = _turn(last) @ np.diag(sigmas) @ _turn(first)
     shapes = [
         *_cross(0, 7),
         Shape(0, "line", CIRCLE, "gray thin dotted"),
@@ -219,18 +209,15 @@ def _turns(t: float) -> list[Shape]:
             Shape(0, "text", beside if t < 3 else None, f"{color} middle", names[0]),
             Shape(0, "text", beside if t == 3 else None, f"{color} middle", names[1]),
         ]
-    return shapes
+    sigma_1, sigma_2 = sigmas.tolist()
+    return {"first": first, "sigma_1": sigma_1, "sigma_2": sigma_2, "last": last}, shapes
 
 
-def _along(t: float) -> dict[str, float]:
-    along = float(((POINTS @ _turn(t)[:, 0]) ** 2).sum())
-    return {"along": along, "across": float((POINTS**2).sum()) - along}
-
-
-def _line(t: float) -> list[Shape]:
-    way, (along, across) = _turn(t)[:, 0], _along(t).values()
-    feet, total = np.outer(POINTS @ way, way), along + across
-    return [
+def _line(t: float) -> Drawing:
+    way, total = _turn(t)[:, 0], float((POINTS**2).sum())
+    along = float(((POINTS @ way) ** 2).sum())
+    feet, across = np.outer(POINTS @ way, way), total - along
+    shapes = [
         *_cross(0, 4),
         Shape(0, "line", _through(way, 4), "ink thin"),
         *(Shape(0, "line", [p, foot], "orange") for p, foot in zip(POINTS, feet, strict=True)),
@@ -244,18 +231,15 @@ def _line(t: float) -> list[Shape]:
               "paper middle", "across"),
         Shape(0, "handle", [3.44 * way], "ink", "direction of the line"),
     ]  # fmt: skip
+    return {"along": along, "across": across}, shapes
 
 
-def _parted(t: float) -> dict[str, float]:
-    low, high = GROUPS @ _turn(t)[:, 0]
+def _classes(t: float) -> Drawing:
+    way, reach = _turn(t)[:, 0], 4.2
+    low, high = GROUPS @ way
     gap, scatter = float((high.mean() - low.mean()) ** 2), float(4 * (low.var() + high.var()))
     side = 1 if high.mean() >= low.mean() else -1
     right = int((side * low < -1e-9).sum() + (side * high > 1e-9).sum())
-    return {"ratio": gap / scatter, "gap": gap, "scatter": scatter, "right": right}
-
-
-def _classes(t: float) -> list[Shape]:
-    way, reach = _turn(t)[:, 0], 4.2
     shapes = [
         *_cross(0, reach),
         Shape(0, "line", _through(_turn(t)[:, 1], reach), "gray thin dashed"),
@@ -270,7 +254,8 @@ def _classes(t: float) -> list[Shape]:
             shapes.append(Shape(panel, "dots", each, f"{color} large"))
             if color == "violet":
                 shapes.append(Shape(panel, "dots", each, "paper"))
-    return [*shapes, Shape(0, "handle", [0.86 * reach * way], "teal", "direction of the axis")]
+    shapes.append(Shape(0, "handle", [0.86 * reach * way], "teal", "direction of the axis"))
+    return {"ratio": gap / scatter, "gap": gap, "scatter": scatter, "right": right}, shapes
 
 
 def _times(t: Any, at: Any) -> Any:
@@ -278,66 +263,41 @@ def _times(t: Any, at: Any) -> Any:
     return np.exp(t * at * K + K / 2 * np.log(1 - 2 * t))
 
 
-def _bounded(t: float) -> dict[str, float]:
-    times = float(_times(t, LEVEL))
-    return {"times": times, "bound": 1 / times}
-
-
-def _exact() -> float:
-    """Return the chance that a sum of K squares exceeds LEVEL times its mean.
-
-    For even K it is a sum of Poisson's.
-    """
-    half = LEVEL * K / 2
-    return math.exp(-half) * sum(half**j / math.factorial(j) for j in range(K // 2))
-
-
-def _hill(at: Floats) -> Any:
-    """Return the density of the sum of squares over its mean, 15 at its peak."""
-    peak = 1 - 2 / K
-    return 15 * np.exp((K / 2 - 1) * np.log(at / peak) - K / 2 * (at - peak))
-
-
 STRETCHES = np.linspace(0, 0.3, 61)
 
 
-def _markov(t: float) -> list[Shape]:
-    at, top = np.linspace(0.5, 1.8, 66), 40
+def _markov(t: float) -> Drawing:
+    at, peak, top = np.linspace(0.5, 1.8, 66), 1 - 2 / K, 40
+    hill = 15 * np.exp((K / 2 - 1) * np.log(at / peak) - K / 2 * (at - peak))
     end = min(1.8, (np.log(top) - K / 2 * np.log(1 - 2 * t)) / (K * t)) if t else 1.8
-    scale, here = np.linspace(0.5, end, 41), min(float(_times(t, LEVEL)), top)
-    bounds = 1 / _times(STRETCHES, LEVEL)
-    return [
-        Shape(0, "area", np.column_stack([at, _hill(at)]), "gray"),
+    scale, times = np.linspace(0.5, end, 41), float(_times(t, LEVEL))
+    here, bounds = min(times, top), 1 / _times(STRETCHES, LEVEL)
+    shapes = [
+        Shape(0, "area", np.column_stack([at, hill]), "gray"),
         Shape(0, "line", [[LEVEL, 0], [LEVEL, top]], "ink thin dotted"),
         Shape(0, "line", np.column_stack([scale, _times(t, scale)]), "teal"),
         Shape(0, "dots", [[LEVEL, here]], "ink"),
         Shape(0, "text", [[LEVEL - 0.03, min(max(here + 0.6, 2), top - 3)]], "ink end",
               "{times:.3g} times"),
         Shape(1, "line", np.column_stack([STRETCHES, bounds]), "teal"),
-        Shape(1, "line", [[0, _exact()], [0.3, _exact()]], "ink thin dashed"),
-        Shape(1, "text", [[0.148 if t > 0.152 else 0.3, 1.25 * _exact()]], "ink end",
+        Shape(1, "line", [[0, EXACT], [0.3, EXACT]], "ink thin dashed"),
+        Shape(1, "text", [[0.148 if t > 0.152 else 0.3, 1.25 * EXACT]], "ink end",
               "the exact chance"),  # on the side that the handle's line doesn't cross
-        Shape(1, "dots", [[t, 1 / _times(t, LEVEL)]], "ink"),
+        Shape(1, "dots", [[t, 1 / times]], "ink"),
         Shape(1, "handle", [[t, 0.05]], "ink", "stretch"),
     ]  # fmt: skip
+    return {"times": times, "bound": 1 / times}, shapes
 
 
 # The best table of rank 1 for queries whose second moment is ROOT @ ROOT
 
 U, SIZES, VT = np.linalg.svd(ROOT @ W)
 DOTS = np.round(np.random.default_rng(5).standard_normal((150, 2)), 2)
-WHOLE = float(np.linalg.norm(SIZES))
+WHOLE, CUT = float(np.linalg.norm(SIZES)), W - np.diag([2.0, 0.0])
 
 
-def _rescaled(t: float) -> dict[str, float]:
-    without = W - np.diag([2.0, 0.0])
-    return {
-        "error": float(SIZES[1]) / WHOLE * _share(t, 1),
-        "plain": float(np.linalg.norm(ROOT @ without)) / WHOLE,
-    }
-
-
-def _rescale(t: float) -> list[Shape]:
+def _rescale(t: float) -> Drawing:
+    error, plain = float(SIZES[1]) / WHOLE * _share(t, 1), np.linalg.norm(ROOT @ CUT)
     kept = DOTS - _share(t, 1) * (DOTS - np.outer(DOTS @ U[:, 0], U[:, 0]))
     way = _share(t, 0) if t <= 1 else 1 - _share(t, 2)
     now = ROOT + way * (np.eye(2) - ROOT)
@@ -349,7 +309,7 @@ def _rescale(t: float) -> list[Shape]:
             Shape(panel, "dots", kept @ table.T if t >= 1 else None, "ink small"),
             Shape(panel, "line", _through(line, reach), "teal"),
         ]
-    return shapes
+    return {"error": error, "plain": float(plain) / WHOLE}, shapes
 
 
 # The delta rule with beta 1: each write projects the state onto the line of its pair
@@ -365,19 +325,10 @@ def _state(t: float) -> Floats:
     return state
 
 
-def _written(t: float) -> dict[str, float]:
-    state = _state(t)
-    first, second = KEYS @ state
-    return {
-        "read_1": float(first),
-        "read_2": float(second),
-        "off": float(np.linalg.norm(state - BEST)),
-    }
-
-
-def _writes(t: float) -> list[Shape]:
-    way = np.array([_state(min(i, t)) for i in range(9)])
-    return [
+def _writes(t: float) -> Drawing:
+    state, way = _state(t), np.array([_state(min(i, t)) for i in range(9)])
+    read_1, read_2 = (KEYS @ state).tolist()
+    shapes = [
         Shape(0, "line", [[5, -6], [5, 4]], "teal"),
         Shape(0, "text", [[4.85, 3.2]], "teal end", "first key reads 5"),
         Shape(0, "line", [[-2, 1.5], [8, -6]], "violet"),
@@ -385,8 +336,10 @@ def _writes(t: float) -> list[Shape]:
         Shape(0, "line", way, "ink thin"),
         Shape(0, "dots", [BEST], "gray"),
         Shape(0, "dots", way, "ink small"),
-        Shape(0, "dots", [_state(t)], "ink"),
+        Shape(0, "dots", [state], "ink"),
     ]
+    off = float(np.linalg.norm(state - BEST))
+    return {"read_1": read_1, "read_2": read_2, "off": off}, shapes
 
 
 MOVES: list[float] = [0, 1, 2, 3]
@@ -402,7 +355,7 @@ SCENES = {
         caption="The dotted circle holds all inputs of length 1. The first move turns v\u2081 and "
                 "v\u2082 onto the axes, the second stretches along the axes, "
                 "and the third turns the result.",
-        numbers=_turned, shapes=_turns,
+        at=_turns,
         panels=[_plane("the unit circle, and what has become of it", 7, 340)],
     ),
     "line": Scene(
@@ -412,7 +365,7 @@ SCENES = {
         readouts={"along": ("along the line", ".1f"), "across": ("across it", ".1f")},
         caption="The orange segments lead from each point to the line. "
                 "The two bars always add up to 38, the sum of the squared distances to the mean.",
-        numbers=_along, shapes=_line,
+        at=_line,
         panels=[
             _plane("six points and a line through their mean", 4),
             {"title": "sums of squares", "width": 240, "height": 300, "margin": [12, 12, 26, 36],
@@ -432,7 +385,7 @@ SCENES = {
                 "the dashed threshold midway between the means. The right side shows each point "
                 "along the axis, a row for each class; teal strokes mark the means. "
                 "Watch the two rows move apart.",
-        numbers=_parted, shapes=_classes,
+        at=_classes,
         panels=[
             _plane("drag the axis", 4.2),
             {"title": "along the axis", "width": 300, "height": 160, "margin": [8, 8, 8, 8],
@@ -448,7 +401,7 @@ SCENES = {
         readouts={"times": ("times the mean", ".3g"), "bound": ("Markov's bound", ".1%")},
         caption="The gray hill is the sum of 72 squares; the teal curve on the left is the "
                 "stretched scale, and its height is measured in means of the stretched sum.",
-        numbers=_bounded, shapes=_markov,
+        at=_markov,
         panels=[
             {"title": "how many times its own mean the stretched sum is", "width": 300,
              "height": 250, "margin": [10, 12, 34, 36], "x": [0.5, 1.8], "y": [0, 40],
@@ -473,7 +426,7 @@ SCENES = {
         caption="Gray dots are queries, the others what the cut leaves of them. The teal line on "
                 "the left shows the direction in which the score reads a query; "
                 "on the right it is the long axis of the arrows.",
-        numbers=_rescaled, shapes=_rescale,
+        at=_rescale,
         panels=[_plane("queries s", 8), _plane("arrows Wᵀs, which score the documents", 16)],
     ),
     "writes": Scene(
@@ -486,7 +439,7 @@ SCENES = {
         caption="Every state on the teal line answers the first key correctly, and every state on "
                 "the violet one the second. "
                 "A write steps onto the line of its pair by the shortest way.",
-        numbers=_written, shapes=_writes,
+        at=_writes,
         panels=[
             {"title": "a state of two numbers, and the line of each pair", "width": 340,
              "height": 340, "margin": [8, 8, 30, 36], "x": [-2, 8], "y": [-6, 4],

@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import as_float_array
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.figure import direction, figure
 from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
@@ -15,7 +14,6 @@ from lowrank_tutor.kit.charts.arguments import point
 from lowrank_tutor.kit.charts.style import INK, TEAL, VIOLET
 
 REACH = 4.0
-LIMIT = 10.0  # of an entry of u and v
 SAY = (
     "The score depends only on a = {a:.2f} from s and b = {b:.2f} from h: a times b is {score:.2f}."
 )
@@ -42,35 +40,26 @@ def score(
     s, h : array_like, shape (2,)
         The vectors at the start, each coordinate from -4 to 4.
     u, v : array_like, shape (2,) or (1, 2)
-        The vectors that make up the table W, not zero, each entry from -10 to 10.
+        The vectors that make up the table W, not zero.
 
     Examples
     --------
     >>> score().numbers
     {'score': -4.0, 'a': 4.0, 'b': -1.0}
     """
-    tips = {"s": point("s", s, REACH), "h": point("h", h, REACH)}
-    rows = {
-        name: as_float_array(value, name).astype(np.float64) for name, value in (("u", u), ("v", v))
-    }
-    for name, row in rows.items():
-        if row.shape not in ((2,), (1, 2)) or not 1 / LIMIT <= np.abs(row).max() <= LIMIT:
-            rule = (
-                f"two numbers from {-LIMIT:g} to {LIMIT:g}, one of a size of at least {1 / LIMIT:g}"
-            )
-            raise ValueError(f"{name} must be {rule}, got {row.tolist()!r}")
-    left, right = rows["u"].reshape(2), rows["v"].reshape(2)
+    s, h = point("s", s, REACH), point("h", h, REACH)
+    u, v = direction("u", np.ravel(u)), direction("v", np.ravel(v))
     return figure(
         name="score",
         parts=("vectors",),
-        state={name: tip.tolist() for name, tip in tips.items()},
-        numbers=_numbers(tips["s"], left, right, tips["h"]),
+        state={"s": s.tolist(), "h": h.tolist()},
+        numbers={"score": float(s @ np.outer(u, v) @ h), "a": float(u @ s), "b": float(v @ h)},
         say=SAY,
         remarks=REMARKS,
         data={
-            "u": left.tolist(),
-            "v": right.tolist(),
-            "w": np.outer(left, right).tolist(),
+            "u": u.tolist(),
+            "v": v.tolist(),
+            "w": np.outer(u, v).tolist(),
             "reach": REACH,
         },
         readouts={
@@ -78,12 +67,8 @@ def score(
             "a": ("a = u · s", ".2f"),
             "b": ("b = v · h", ".2f"),
         },
-        picture=still(_draw, tips["s"], left, right, tips["h"], size=(5.8, 2.9), ncols=2),
+        picture=still(_draw, s, u, v, h, size=(5.8, 2.9), ncols=2),
     )
-
-
-def _numbers(s: Floats, u: Floats, v: Floats, h: Floats) -> dict[str, float]:
-    return {"score": float(s @ np.outer(u, v) @ h), "a": float(u @ s), "b": float(v @ h)}
 
 
 def _draw(s: Floats, u: Floats, v: Floats, h: Floats, plane: Axes, area: Axes) -> None:

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.figure import direction, figure
 from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts import arrow
-from lowrank_tutor.kit.charts.arguments import finite, point
+from lowrank_tutor.kit.charts.arguments import point
 from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 REACH = 5.0
@@ -53,9 +53,7 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
     >>> {name: round(value, 4) for name, value in shadow().numbers.items()}
     {'share': 0.8944, 'angle': 26.5651, 'along': 4.0, 'left_out': 2.0}
     """
-    place, row = point("x", x, REACH), finite("f", f, 2)
-    if not row.any():
-        raise ValueError(f"f must be two numbers, not both zero, got {f!r}")
+    place, row = point("x", x, REACH), direction("f", f)
     theta = math.atan2(row[1], row[0])
     return figure(
         name="shadow",

@@ -6,19 +6,19 @@ A story, arcs, sheets, a curve to drag, and the next word show it.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
+from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
 from lowrank_tutor.figures.parts.stills import still
-from lowrank_tutor.kit.block import Script
+from lowrank_tutor.kit.block import Script, asset
 from lowrank_tutor.kit.canvas.instrument import ENGINE, Instrument
-from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
 
 # What several figures need of the model, in a script of its own.
@@ -180,6 +180,7 @@ CAPTION = (
     "chosen head; dashes show the uncut table. The error is that of all tables. Cutting finished "
     "tables saves nothing; nothing was retrained."
 )
+JOBS = {f"job_{job.replace(' ', '_')}": (job, ".0%") for job in model.JOBS}  # of the readouts
 PHRASES = {
     "uncut": "Uncut,",
     "with": "With {phrase}",
@@ -192,10 +193,8 @@ PHRASES = {
 def storyteller(
     cut: str = "sheets",
     k: int = 0,
-    tale: str = "far fact",
     *,
     cuts: tuple[str, ...] = ("sheets", "window", "means", "features"),
-    head: int | None = None,
     demo: bool = False,
     desk: bool = False,
 ) -> Instrument:
@@ -212,13 +211,8 @@ def storyteller(
     cut, k : str and int
         What is cut at first, one of ``cuts``, and how much is kept: one of the settings of
         ``CUTS``, or 0 for all.
-    tale : str
-        The story at first, by the job that it tests, one of ``TALES``.
     cuts : tuple of str
         The cuts that readers may choose, of ``CUTS``.
-    head : int, optional
-        The head whose table is shown, by default the one in which the last word listens most to the
-        answer.
     demo : bool
         Whether the figure first shows by itself what a cut does, from all down to two, and back
         to ``k``.
@@ -234,20 +228,15 @@ def storyteller(
     """
     for name in cuts:
         one_of("cuts", name, CUTS)
-    words = TALES[one_of("tale", tale, TALES)]
-    n = len(words.split()) + 1
-    k = one_of("k", k, settings(one_of("cut", cut, cuts), n))
+    words = TALES["far fact"]
+    every = settings(one_of("cut", cut, cuts), words)
+    one_of("k", k, every)
     first = measured(words, cut, k)
     return figure(
         name="storyteller",
         engine=MODEL,
         parts=("demonstrate", "heatmap"),
-        state={
-            "story": words,
-            "cut": cut,
-            "k": k,
-            "head": loudest(words) if head is None else whole("head", head, 0, 7),
-        },
+        state={"story": words, "cut": cut, "k": k, "head": loudest(words)},
         numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
         values=first,
         say=SAY,
@@ -260,7 +249,7 @@ def storyteller(
             "counts": {name: list(counted()[name].values()) for name in cuts},
             "tales": TALES,
             "directions": CODES if RANDOM & {*cuts} else [],
-            "demo": demonstration(settings(cut, n), k) if demo else [],
+            "demo": demonstration(every, k) if demo else [],
             "desk": desk,
         },
         picture=still(curve, words, cut, k, size=(6.4, 2.6)),
@@ -268,16 +257,16 @@ def storyteller(
             "right": ("chance of the right word", ".0%"),
             "table_error": ("error of the tables", ".0%"),
             "answered": ("right answers in 200 stories", ".0%"),
-            **{f"job_{job.replace(' ', '_')}": (job, ".0%") for job in model.JOBS},
+            **JOBS,
         },
         caption=CAPTION,
     )
 
 
-def settings(cut: str, n: int) -> list[int]:
-    """Return how much a cut may keep of a story of ``n`` words; 0 stands for all."""
-    way = CUTS[cut]
-    return [k for k in way.settings if not way.by_words or k < n] + [0]
+def settings(cut: str, words: str) -> list[int]:
+    """Return how much a cut may keep of a story; 0 stands for all."""
+    way, most = CUTS[cut], len(words.split())
+    return [k for k in way.settings if not way.by_words or k <= most] + [0]
 
 
 def demonstration(every: list[int], k: int) -> list[tuple[int, dict[str, int]]]:
@@ -303,27 +292,40 @@ def as_options(cut: str, k: int) -> dict[str, Any]:
 
 def measured(words: str, cut: str, k: int) -> dict[str, Any]:
     """Return what the model says after a story, and how far its tables are off."""
-    ids, options = [model.encode("<s> " + words)], as_options(cut, k)
-    chances = model.next_words("<s> " + words, **options)
-    answer, job = model.answer(words)
-    exact, used = model.tables(ids), model.tables(ids, **options)
+    read = after("<s> " + words, **as_options(cut, k))
+    way = CUTS[cut]
+    phrase = way.single if k == 1 else way.phrase.format(k=k)
+    return read | {"kept": PHRASES["with"].format(phrase=phrase) if k else PHRASES["uncut"]}
+
+
+def after(words: str | Sequence[str], **options: Any) -> dict[str, Any]:
+    """Return what the model says after a story: the chance of the right word, and the likeliest."""
+    chances = model.next_words(words, **options)
     says = max(chances, key=lambda word: chances[word])
-    equals = next(iter(kind for kind in ("do", "does") if answer in model.KINDS[kind]), None)
-    right = model.KINDS[equals] if job == "agreement" and equals else (answer,) if answer else ()
+    answer, _ = model.answer(words)
+    right = alike(answer) if answer else ()
     verdict = "knows" if says in right else "forgot" if right else "guesses"
     return {
         "right": sum(chances[word] for word in right),
-        "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
-        "kept": kept(CUTS[cut], k),
+        "table_error": tables(words, **options)[2],
         "says": says,
         "verdict": PHRASES[verdict].format(answer=answer),
     }
 
 
-def kept(way: Way, k: int) -> str:
-    """Say how much a cut leaves."""
-    phrase = way.single if k == 1 else way.phrase.format(k=k)
-    return PHRASES["with"].format(phrase=phrase) if k else PHRASES["uncut"]
+def alike(answer: str) -> tuple[str, ...]:
+    """Return the words that are as right as this one: to a verb, all of its number."""
+    verbs = (model.KINDS["does"], model.KINDS["do"])
+    return next((kind for kind in verbs if answer in kind), (answer,))
+
+
+def tables(words: str | Sequence[str], **options: Any) -> tuple[FloatArray, FloatArray, float]:
+    """Return the tables of eight heads, exact and cut, and how far the cut ones are off."""
+    ids = [model.encode(words)]
+    exact, used = (model.tables(ids, **each)[0] for each in ({}, options))
+    shape = (8, len(ids[0]), -1)
+    error = float(np.linalg.norm(used - exact) / np.linalg.norm(exact))
+    return exact.reshape(shape), used.reshape(shape), error
 
 
 def loudest(words: str) -> int:
@@ -334,8 +336,8 @@ def loudest(words: str) -> int:
     said = ["<s>", *words.split()]
     answer, _ = model.answer(words)
     places = [i for i, word in enumerate(said) if word == answer] or [len(said) - 4]
-    last = model.tables([model.encode(said)])[0, :, :, -1].reshape(8, -1)
-    return int(last[:, places[-1:]].sum(axis=1).argmax())
+    exact, _, _ = tables(said)
+    return int(exact[:, -1, places[-1]].argmax())
 
 
 @cache
@@ -344,22 +346,20 @@ def counted() -> dict[str, dict[int, dict[str, float]]]:
 
     They are ``answered``, and ``job_...`` for each job.
     """
-    record = json.loads(
-        files("lowrank_tutor").joinpath("data/storyteller_cuts.json").read_text("utf-8")
-    )
+    rows = json.loads(asset("data/storyteller_cuts.json"))["rows"]
     return {
         cut: {
             row["k"]: {name: share for name, share in row.items() if name not in ("cut", "k")}
             for row in rows
+            if row["cut"] in (cut, "none")
         }
         for cut in CUTS
-        if (rows := [row for row in record["rows"] if row["cut"] in (cut, "none")])
     }
 
 
 def curve(words: str, cut: str, k: int, ax: Axes) -> None:
     """Draw the chance of the right word, and the error of the tables, by how much is kept."""
-    every = settings(cut, len(words.split()) + 1)
+    every = settings(cut, words)
     found = [measured(words, cut, one) for one in every]
     ax.plot([one["right"] for one in found], color=TEAL, label="chance of the right word")
     ax.plot([one["table_error"] for one in found], color=ORANGE, label="error of the tables")

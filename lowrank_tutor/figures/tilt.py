@@ -3,8 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from lowrank_tutor._checks import check_choice
-from lowrank_tutor.figures.parts.figure import figure
+from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.sample_pictures import (
     FINE,
     PICTURES,
@@ -68,7 +67,7 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
     >>> tilt("window", degrees=5, k=17).numbers["layers_for_5_percent"]
     17
     """
-    check_choice(picture, "picture", tuple(PICTURES))
+    one_of("picture", picture, PICTURES)
     degrees, k = number("degrees", degrees, 0, MAX_TILT), whole("k", k, 1, SIZE)
     gray = grays(picture, degrees)
     return figure(

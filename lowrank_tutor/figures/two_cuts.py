@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
-from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.stills import still
-from lowrank_tutor.figures.storyteller import MODEL
+from lowrank_tutor.figures.storyteller import MODEL, alike, tables
+from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
 from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, WEIGHTS
-from lowrank_tutor.storyteller.matching import MOST
 
 MOST_DAMAGE = 50  # percent
 TALES = (  # each asks twice
@@ -26,26 +25,40 @@ TALES = (  # each asks twice
     "Ada wears gold . Mia has soup . Kai wears pink . ti so la fa mi do . "
     "again : ti so la fa mi do . Ada wears",
 )
-CUTS = {  # what stands above a table; what is kept, and what if a part of the next is kept, too
-    "sheets": (
+SIDES = {"left": "sheets", "right": "window"}  # at first
+
+
+class Cut(NamedTuple):
+    """What stands above a table, and what is kept; the most is 0 where that depends on a story."""
+
+    title: str
+    phrase: str
+    part: str  # the phrase if a part of the next is kept, too
+    most: int = 0
+
+
+CUTS = {
+    "sheets": Cut(
         "Fade weak patterns",
         "{k} of {n} patterns (sheets)",
         "{k} patterns (sheets), one more fading",
     ),
-    "window": (
+    "window": Cut(
         "Drop old words",
         "the newest {k} of {n} words",
         "the newest {k} words, one more fading",
     ),
-    "bits": (
+    "bits": Cut(
         "Round numbers",
         "{k} bits for each number",
         "{k} bits for each number, some more",
+        8,
     ),
-    "latents": (
+    "latents": Cut(
         "Keep fewer numbers",
         "{k} numbers for each word",
         "{k} numbers for each word, one more fading",
+        64,
     ),
 }
 JOBS = {
@@ -90,10 +103,7 @@ CAPTION = (
 )  # fmt: skip
 
 
-def two_cuts(
-    story: str = TALES[0], left: str = "sheets", right: str = "window", damage: int = 30,
-    *, demo: bool = False,
-) -> Instrument:  # fmt: skip
+def two_cuts(damage: int = 30, *, demo: bool = False) -> Instrument:
     """Cut the trained model's attention in two ways that are always off by the same error.
 
     State ``story`` (words), ``left`` and ``right`` (cuts), ``damage`` (percent); numbers
@@ -104,10 +114,6 @@ def two_cuts(
 
     Parameters
     ----------
-    story : str
-        Words of the model, at most 40.
-    left, right : str
-        Cuts: ``"sheets"``, ``"window"``, ``"bits"``, or ``"latents"``.
     damage : int
         The error of both sides' tables, in percent, 0 to 50.
     demo : bool
@@ -121,21 +127,17 @@ def two_cuts(
     >>> print(shown.alt)
     With both tables wrong by 30%, the left model forgets the tune, and the right one the fact.
     """
-    sides = {"left": one_of("left", left, CUTS), "right": one_of("right", right, CUTS)}
     whole("damage", damage, 0, MOST_DAMAGE)
-    found = {side: measured(story, cut, damage) for side, cut in sides.items()}
-    right_answers = counted()
+    story, right = TALES[0], counted()
+    found = {side: measured(story, cut, damage) for side, cut in SIDES.items()}
     return figure(
         name="two-cuts",
         engine=MODEL,
         parts=("demonstrate", "heatmap"),
         styles=("figures/two_cuts.css",),
-        state={"story": story, **sides, "damage": damage},
+        state={"story": story, **SIDES, "damage": damage},
         numbers={f"error_{side}": one["error"] for side, one in found.items()}
-        | {
-            f"answered_{side}": float(right_answers[cut][damage].mean())
-            for side, cut in sides.items()
-        },
+        | {f"answered_{side}": float(right[cut][damage].mean()) for side, cut in SIDES.items()},
         values={f"lost_{side}": one["lost"] for side, one in found.items()},
         say=SAY,
         data={
@@ -145,16 +147,12 @@ def two_cuts(
             "tales": TALES,
             "names": list(JOBS),
             "jobs": list(JOBS.values()),
-            "cuts": {
-                name: dict(zip(("title", "phrase", "part"), words, strict=True))
-                | {"most": MOST[name] if name in ("bits", "latents") else 0}
-                for name, words in CUTS.items()
-            },
-            "kept": {story: {cut: kept(story, cut) for cut in sides.values()}},
+            "cuts": {name: cut._asdict() for name, cut in CUTS.items()},
+            "kept": {story: {cut: kept(story, cut) for cut in SIDES.values()}},
             "right": _stored(),
             "demo": [[1000 + 130 * i, {"damage": i}] for i in range(damage + 1)] if demo else [],
         },
-        picture=still(_draw, story, sides, damage, size=(7, 3.4), ncols=2),
+        picture=still(_draw, found, damage, size=(7, 3.4), ncols=2),
         readouts={
             "error_left": ("error on the left", ".1%"),
             "error_right": ("error on the right", ".1%"),
@@ -186,28 +184,22 @@ def questions(story: str) -> list[tuple[int, str, str]]:
 
 def measured(story: str, cut: str, damage: int) -> dict[str, Any]:
     """Return the error of a cut story's tables, what the model says, and what it forgets."""
-    ids = [model.encode("<s> " + story)]
-    options = model.between(cut, kept(story, cut)[damage])
-    exact, used = model.tables(ids), model.tables(ids, **options)
-    logits = model.forward(ids, **options)[0]
+    words, options = "<s> " + story, model.between(cut, kept(story, cut)[damage])
+    exact, used, error = tables(words, **options)
+    logits = model.forward([model.encode(words)], **options)[0]
     said = [model.WORDS[logits[i].argmax()] for i, *_ in questions(story)]
     lost = [
         f"the {WORDS['asks'][job]}"
         for (_, answer, job), word in zip(questions(story), said, strict=True)
-        if answer and word != answer and {word, answer} - {*_alike(answer)}
+        if answer and word not in alike(answer)
     ]
     return {
-        "error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
+        "error": error,
         "says": said,
         "lost": " and ".join(lost) or "nothing",
-        "tables": used[0].reshape(8, *used.shape[-2:]),
-        "exact": exact[0].reshape(8, *used.shape[-2:]),
+        "tables": used,
+        "exact": exact,
     }
-
-
-def _alike(answer: str) -> tuple[str, ...]:
-    """Return the verbs that are as right as this one."""
-    return next((model.KINDS[kind] for kind in ("do", "does") if answer in model.KINDS[kind]), ())
 
 
 @cache
@@ -221,29 +213,23 @@ def counted() -> dict[str, Any]:
 
 @cache
 def _stored() -> dict[str, list[str]]:
-    text = files("lowrank_tutor").joinpath("data/storyteller_matched.json").read_text("utf-8")
-    rows = json.loads(text)["rows"]
+    rows = json.loads(asset("data/storyteller_matched.json"))["rows"]
     return {cut: [row["right"] for row in rows if row["cut"] == cut] for cut in CUTS}
 
 
-def _draw(story: str, sides: dict[str, str], damage: int, *axes: Axes) -> None:
-    found = [measured(story, cut, damage) for cut in sides.values()]
-    places = [
-        (i, story.split()[:i].index(answer) + 1 if answer in story.split()[:i] else max(0, i - 3))
-        for i, answer, _ in questions(story)
-    ]
-    heard = [min(table[i, j] for i, j in places) for table in found[0]["exact"]]
-    for ax, one, cut in zip(axes, found, sides.values(), strict=True):
-        ax.imshow(np.abs(one["tables"][int(np.argmax(heard))]), cmap=WEIGHTS, vmin=0, vmax=1)
-        for (i, j), (_, answer, job), word in zip(
-            places, questions(story), one["says"], strict=True
-        ):
+def _draw(found: dict[str, dict[str, Any]], damage: int, *axes: Axes) -> None:
+    asked, said = questions(TALES[0]), TALES[0].split()
+    places = [(i, said.index(answer) + 1) for i, answer, _ in asked]
+    heard = [min(table[i, j] for i, j in places) for table in found["left"]["exact"]]
+    for ax, (side, cut) in zip(axes, SIDES.items(), strict=True):
+        now, right = found[side], counted()[cut][damage]
+        ax.imshow(np.abs(now["tables"][int(np.argmax(heard))]), cmap=WEIGHTS, vmin=0, vmax=1)
+        for (i, j), (_, answer, job), word in zip(places, asked, now["says"], strict=True):
             color = TEAL if word == answer else ORANGE
             ax.plot(j, i, "s", color=color, markersize=7, markerfacecolor="none")
             ax.annotate(f"{WORDS['asks'][job]}: {word}", (j, i), (4, 4), textcoords="offset points",
                         color=color, fontweight="bold")  # fmt: skip
         ax.grid(visible=False)
-        right = counted()[cut][damage]
-        score = f"wrong by {one['error']:.0%}; {right.sum()} of {right.size} other stories right"
-        ax.set(xticks=[], yticks=[], title=CUTS[cut][0], xlabel=score)
+        score = f"wrong by {now['error']:.0%}; {right.sum()} of {right.size} other stories right"
+        ax.set(xticks=[], yticks=[], title=CUTS[cut].title, xlabel=score)
         ax.spines[:].set_color(GRAY)

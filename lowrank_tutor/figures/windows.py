@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
-from lowrank_tutor._checks import FloatArray, as_float_array
-from lowrank_tutor.figures.parts.figure import figure, one_of
+from lowrank_tutor._checks import FloatArray
+from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.stills import still
-from lowrank_tutor.figures.storyteller import MODEL, TALES, loudest
+from lowrank_tutor.figures.storyteller import MODEL, PHRASES, TALES, after, loudest, tables
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.style import INK, TEAL
 
+STORY = TALES["far fact"]
+WORDS = ["<s>", *STORY.split()]
+BORDERS = list(range(0, len(WORDS), 4))  # the first word of each window at first
 SAY = "With {count} the model says “{says}”{verdict} The tables are off by {table_error:.0%}."
 REMARKS = {
     "each": "Every word is a window of its own, so nothing is lost and nothing saved.",
     "single": "With a single window, every word gets the mean of all that came before it.",
     "few": "These few averages are enough: they keep by itself the word that is asked for.",
 }
-WORDS = {
+LABELS = PHRASES | {
     "list": "What the last word listens to. Narrow bars: exact. Teal: through windows. "
     "Drag the borders.",
     "next": "The next word; outlines: exact attention",
@@ -32,8 +34,6 @@ WORDS = {
     "weight": "weight (right: of a whole window)",
     "count": "equal windows",
     "of": "{k} for {n} words",
-    "knows": " and is right.",
-    "forgot": " instead of “{answer}.”",
 }
 CAPTION = (
     "Each window acts as one token, with the mean of its words' keys and values, in all eight "
@@ -42,51 +42,35 @@ CAPTION = (
 )
 
 
-def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Instrument:
+def windows() -> Instrument:
     """Show windows over a story, with borders to drag, and what the model then says next.
 
     In every head of :mod:`lowrank_tutor.storyteller` a window acts as one token, with the mean key
     and the mean value of its words, and votes as often as it has words; a word inside a window sees
     the window's earlier part.
 
-    State ``borders``; numbers ``right`` (chance of the right word), ``table_error`` (of the tables)
-    and ``windows``.
-
-    Parameters
-    ----------
-    borders : sequence of int, optional
-        The first word of each window at first, counted from 0: rising, and the first is 0. By
-        default every fourth.
-    tale : str
-        A story, by the job that it tests, one of ``TALES`` of
-        :mod:`lowrank_tutor.figures.storyteller`.
+    State ``borders``, the first word of each window; numbers ``right`` (chance of the right word),
+    ``table_error`` (of the tables) and ``windows``.
 
     Examples
     --------
-    >>> start, better = windows().numbers, windows(borders=[0, 3, 4]).numbers
-    >>> f"{start['right']:.0%}, {better['right']:.0%}"
-    '12%, 100%'
+    >>> f"{windows().numbers['right']:.0%}"
+    '12%'
     """
-    words = ["<s>", *TALES[one_of("tale", tale, TALES)].split()]
-    wished = as_float_array(range(0, len(words), 4) if borders is None else borders, "borders")
-    first = [int(border) for border in np.nan_to_num(wished).ravel()]
-    rising = all(before < after for before, after in pairwise([*first, len(words)]))
-    if not rising or first[:1] != [0] or first != wished.tolist():
-        rule = f"whole numbers from 0, each larger than the one before and below {len(words)}"
-        raise ValueError(f"borders must be {rule}, got {borders!r}")
-    found, head = measured(words, first), loudest(TALES[tale])
-    heard = [found.pop(name).reshape(8, len(words), -1)[head, -1] for name in ("exact", "used")]
+    attend, head = through(BORDERS), loudest(STORY)
+    read = after(WORDS, attend=attend)
+    exact, used, error = tables(WORDS, attend=attend)
     return figure(
         name="windows",
         engine=MODEL,
-        state={"borders": first},
-        numbers={name: found.pop(name) for name in ("right", "table_error", "windows")},
-        values=found,
+        state={"borders": BORDERS},
+        numbers={"right": read["right"], "table_error": error, "windows": len(BORDERS)},
+        values=read | {"count": f"{len(BORDERS)} windows"},
         say=SAY,
         remarks=REMARKS,
         data={
-            "words": WORDS, "story": words, "head": head, "vocabulary": model.WORDS,
-            "answer": model.answer(words)[0],
+            "words": LABELS, "story": WORDS, "head": head, "vocabulary": model.WORDS,
+            "answer": model.answer(STORY)[0],
         },
         readouts={
             "right": ("chance of the right word", ".0%"),
@@ -94,7 +78,7 @@ def windows(borders: Sequence[int] | None = None, tale: str = "far fact") -> Ins
             "windows": ("windows", ","),
         },
         caption=CAPTION,
-        picture=still(_draw, *heard, first, words, size=(4.6, 1 + 0.2 * len(words))),
+        picture=still(_draw, exact[head, -1], used[head, -1], size=(4.6, 1 + 0.2 * len(WORDS))),
     )  # fmt: skip
 
 
@@ -118,31 +102,11 @@ def through(borders: Sequence[int]) -> model.Cut:
     return model.Cut(table)
 
 
-def measured(words: Sequence[str], borders: Sequence[int]) -> dict[str, Any]:
-    """Return what the model says through windows, and its tables, exact and used."""
-    ids, cut = [model.encode(words)], through(borders)
-    chances, (answer, _) = model.next_words(words, attend=cut), model.answer(words)
-    exact, used = model.tables(ids), model.tables(ids, attend=cut)
-    says = max(chances, key=lambda word: chances[word])
-    return {
-        "right": chances[answer],
-        "table_error": float(np.linalg.norm(used - exact) / np.linalg.norm(exact)),
-        "windows": len(borders),
-        "says": says,
-        "count": f"{len(borders)} window{'s' if len(borders) > 1 else ''}",
-        "verdict": WORDS["knows"] if says == answer else WORDS["forgot"].format(answer=answer),
-        "exact": exact,
-        "used": used,
-    }
-
-
-def _draw(
-    exact: FloatArray, spread: FloatArray, borders: Sequence[int], words: Sequence[str], ax: Axes
-) -> None:
-    rows = np.arange(len(words))
+def _draw(exact: FloatArray, spread: FloatArray, ax: Axes) -> None:
+    rows = np.arange(len(exact))
     ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
     ax.barh(rows, exact, height=0.4, color=INK, label="exact")
-    ax.hlines(np.array(borders[1:]) - 0.5, 0, exact.max(), color=INK)
-    ax.set_yticks(rows, words)
-    ax.set(ylim=(len(words) - 0.5, -0.5), xlabel="weight of the last word")
+    ax.hlines(np.array(BORDERS[1:]) - 0.5, 0, exact.max(), color=INK)
+    ax.set_yticks(rows, WORDS)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="weight of the last word")
     ax.legend(loc="lower right")

@@ -7,10 +7,9 @@ import pytest
 from chapters import ROOT
 
 from lowrank_tutor.figures import budget
-from lowrank_tutor.figures.budget import SETTINGS, cache_bytes, counted_stories, shares
+from lowrank_tutor.figures.budget import SETTINGS, UNCUT, cache_bytes, counted_stories, shares
 
 FIGURE = budget
-UNCUT = {"first": 0, "second": 0, "rank": 16, "bits": 16, "latents": 0, "heads": [1] * 8}
 STATES = [
     {"bits": 3},
     {"rank": 4, "second": 16},
@@ -38,11 +37,10 @@ def test_answers_are_numpys(hand):
     """A number on the border of two answers may fall the other way: one question in a hundred, at
     most.
     """
-    told = counted_stories()
-    assert len(told) == 60
+    assert len(counted_stories()) == 60
 
     def check(seen):
-        numbers, expected = seen.shown(), shares(seen.call("state"), told)
+        numbers, expected = seen.shown(), shares(seen.call("state"))
         assert numbers.pop("bytes") == cache_bytes(seen.call("state"))
         assert numbers["answered"] == pytest.approx(expected["answered"], abs=0.01)
         assert (
@@ -96,6 +94,6 @@ def test_sliders_heads_and_the_best(show):
 def test_settings_of_the_page(change, size, answered):
     page = (ROOT / "book" / "budget.md").read_text(encoding="utf-8")
     assert f"{cache_bytes(UNCUT | change):,}" == size
-    assert f"{shares(UNCUT | change, counted_stories())['answered']:.1%}" == answered
+    assert f"{shares(UNCUT | change)['answered']:.1%}" == answered
     assert size in page
     assert answered in page

@@ -166,8 +166,6 @@ OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one
     "least throw": lambda: figures.dice(k=1, d=1, n=2, eps=0.01),
     "no score": lambda: figures.score(s=(0, 0)),
     "point at the origin": lambda: figures.shadow((0, 0)),
-    "23 windows": lambda: figures.windows(range(23)),
-    "another story in windows": lambda: figures.windows(tale="most"),
     "most cards": lambda: figures.card("DeepSeek-V3.2", "B200", 16, weight_bits=4.25),
 }
 
@@ -187,19 +185,19 @@ def test_own_data(show):
     curve = draw_first(
         "How high?", [0.5] * 20, kind="curve", x=range(1, 21), limits=(0, 1), format=".0%"
     )
-    narrow = show(figures.windows(range(23)), curve, **PHONE).page
+    narrow = show(figures.windows(), curve, **PHONE).page
     narrow.evaluate(READY)
+    every = {"borders": list(range(23))}
+    narrow.evaluate("(state) => document.querySelector('figure').instrument.set(state)", every)
     assert narrow.evaluate(OVERLAPS) == []
 
 
 NO_ARGUMENTS = {  # what Python alone is asked
     "arrows": {"a": [[[1, 2], [3, np.nan]], 1j * np.eye(2)], "form": ["x", ["rank"]]},
-    "budget": {"bits": [5], "first": [3], "heads": [[1] * 7, [2] * 8]},
-    "score": {"s": [None], "u": [None, [0, 0], [0.05, 0.05]], "v": [[[1, 2], [3, 4]], [11, 0]]},
+    "score": {"s": [None], "u": [None, [0, 0]], "v": [[[1, 2], [3, 4]]]},
     "shadow": {"x": [[np.nan, 0], [1, 2, 3]], "f": [[0, 0], [np.inf, 1], [1j, 1]]},
     "spectrum": {"s": [[1], [1] * 41, [np.nan] * 12, [-1] * 12, [1001] * 12, "a"], "k": [True]},
     "tilt": {"picture": [None], "degrees": [-1, 46, [2]]},
-    "windows": {"tale": [""]},
     "attend": {"word": ["dog"]},
     "album": {"pictures": [np.ones((9, 8, 8)), np.full((64, 8, 8), np.nan)]},
     "card": {"model": ["pasted"], "weight_bits": [5]},

@@ -9,6 +9,7 @@ from lowrank_tutor.bilinear import factorize, score_error
 from lowrank_tutor.figures import moving
 from lowrank_tutor.figures.moving import (
     CIRCLE,
+    EXACT,
     GROUPS,
     KEYS,
     POINTS,
@@ -17,7 +18,6 @@ from lowrank_tutor.figures.moving import (
     VALUES,
     A,
     W,
-    _exact,
     _places,
 )  # fmt: skip
 from lowrank_tutor.jl import norm_failure_chernoff
@@ -29,7 +29,7 @@ FIGURE = moving
 
 def shape(scene, t, kind, look=""):
     """The points of the last such shape of a scene."""
-    found = [one.points for one in SCENES[scene].shapes(t) if one.kind == kind and look in one.look]
+    found = [one.points for one in SCENES[scene].at(t)[1] if one.kind == kind and look in one.look]
     return np.array(found[-1], dtype=float)
 
 
@@ -39,7 +39,7 @@ def test_as_in_python(show, scene):
     hand, places = show(moving(scene)), _places(SCENES[scene])[::7]
     tour = hand.tour([{"t": t} for t in places])
     for t, seen in zip(places, tour, strict=True):
-        assert seen.shown() == pytest.approx(moving(scene, t).numbers, abs=1e-9)
+        assert seen.shown() == pytest.approx(SCENES[scene].at(t)[0], abs=1e-9)
     if scene not in ("line", "classes"):
         return
     panel, (point,) = SCENES[scene].panels[0], shape(scene, places[-1], "handle")
@@ -55,7 +55,7 @@ def test_turns_end_at_the_matrix():
 
 def test_line_trades():
     """The bars add up to the same, and the most lies along the first principal axis."""
-    rows = [SCENES["line"].numbers(t) for t in range(181)]
+    rows = [SCENES["line"].at(t)[0] for t in range(181)]
     along = np.array([row["along"] for row in rows])
     assert along + [row["across"] for row in rows] == pytest.approx((POINTS**2).sum())
     values, vectors = np.linalg.eigh(POINTS.T @ POINTS)
@@ -81,7 +81,7 @@ def test_axis_of_lda():
         rows.append({"gap": ((means[1] - means[0]) @ axis) ** 2, "scatter": axis @ t_w @ axis})
         rows[-1]["ratio"] = rows[-1]["gap"] / rows[-1]["scatter"]
         assert {**rows[-1], "right": right if t != 90 else 2} == pytest.approx(
-            SCENES["classes"].numbers(t), abs=1e-9
+            SCENES["classes"].at(t)[0], abs=1e-9
         ), t
     best = lda(np.concatenate(classes), np.repeat([0, 1], 4), 1).axes[:, 0]
     found = round(np.degrees(np.arctan2(best[1], best[0])) % 180)
@@ -92,10 +92,10 @@ def test_best_stretch_is_chernoffs():
     """Markov's bound is least at t = 1/6, in the first line of the theorem, whose lines add up in
     the package.
     """
-    bounds = [SCENES["markov"].numbers(t)["bound"] for t in _places(SCENES["markov"])]
+    bounds = [SCENES["markov"].at(t)[0]["bound"] for t in _places(SCENES["markov"])]
     assert np.argmin(bounds) == 33
-    assert _exact() == pytest.approx(chi2.sf(108, 72))
-    least, below = moving("markov", 1 / 6).numbers["bound"], np.exp(-36 * (-0.5 - np.log(0.5)))
+    assert EXACT == pytest.approx(chi2.sf(108, 72))
+    least, below = SCENES["markov"].at(1 / 6)[0]["bound"], np.exp(-36 * (-0.5 - np.log(0.5)))
     assert min(bounds) == pytest.approx(least, rel=1e-3)
     assert least + below == pytest.approx(norm_failure_chernoff(72, 0.5))
 
@@ -106,7 +106,7 @@ def test_rescaled_cut_is_the_best():
         score_error(W, *factorize(W, 1, s_moment=m), s_moment=ROOT @ ROOT)
         for m in (ROOT @ ROOT, None)
     ]
-    assert list(SCENES["rescale"].numbers(3).values()) == pytest.approx(np.divide(errors, whole))
+    assert list(SCENES["rescale"].at(3)[0].values()) == pytest.approx(np.divide(errors, whole))
     assert np.linalg.matrix_rank(shape("rescale", 3, "dots", "ink"), tol=1e-9) == 1
 
 
@@ -116,7 +116,7 @@ def test_writes_are_the_delta_rule():
         order = [i % 2 for i in range(t)]
         state = linear_state(keys[order], values[order], delta=1).T if t else torch.zeros(1, 2)
         assert shape("writes", t, "dots", "ink") == pytest.approx(state.numpy(), abs=1e-6)
-    assert SCENES["writes"].numbers(8)["off"] < 6.25 * 0.6**7
+    assert SCENES["writes"].at(8)[0]["off"] < 6.25 * 0.6**7
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
@@ -124,7 +124,7 @@ def test_player(show, motion):
     """It runs to the end by itself, a key stops it, and where no motion is wanted each press goes
     one station on.
     """
-    hand = show(moving("line", 0), reduced_motion=motion)
+    hand = show(moving("line"), reduced_motion=motion)
     states, stations = (
         "() => document.querySelector('figure').instrument.state().t",
         SCENES["line"].stations,

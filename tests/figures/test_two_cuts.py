@@ -71,7 +71,6 @@ def test_each_forgets_the_other(hand, story):
         "(all) => all.map((e) => [...e.children].map((p) => p.className))"
     )
     assert lost == [["lost", ""], ["", "lost"]]
-    assert two_cuts(story).alt in hand.figure.inner_text()
 
 
 def test_dots_are_graded():
@@ -112,8 +111,6 @@ def test_hands(hand):
 def test_bad_states_are_refused(hand, state, words):
     with pytest.raises(Exception, match=words):
         hand.call("set", state)
-    with pytest.raises(ValueError, match="must be"):
-        two_cuts(**state)
 
 
 PLAY = """

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.charts.arguments import finite
 
 STYLES = ("figures/figures.css",)
 Choice = TypeVar("Choice")
@@ -31,6 +32,14 @@ def one_of(name: str, value: Choice, choices: Iterable[Choice]) -> Choice:
         )
         raise ValueError(f"{name} must be one of {written}, got {value!r}")
     return value
+
+
+def direction(name: str, value: Any) -> Floats:
+    """Return two finite numbers that are not both zero."""
+    row = finite(name, value, 2)
+    if not row.any():
+        raise ValueError(f"{name} must be two numbers, not both zero, got {row.tolist()}")
+    return row
 
 
 def two_digits(rows: Floats, scale: int) -> tuple[list[str], Floats]:
