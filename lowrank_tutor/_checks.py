@@ -9,7 +9,7 @@ import math
 import numbers
 import reprlib
 from collections.abc import Container, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,9 +58,6 @@ def as_float_array(value: Any, name: str) -> FloatArray:
     """
     rule = "a rectangular array of real numbers"
     array = as_array(value, name, rule)
-    if array.dtype.kind == "O" and hasattr(value, "select_dtypes"):  # pandas': bools beside numbers
-        if all(column.kind in "biuf" for column in value.dtypes):
-            array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be {rule}, got {_show(value)} of dtype {array.dtype}")
     return array.astype(precision(array.dtype), copy=False)
@@ -163,22 +160,21 @@ def as_new_rows(
     return rows, as_float_array(value, name).dtype
 
 
-class Operator:
+class Operator(NamedTuple):
     """A linear operator, and its transpose, in what randomized SVD needs of a matrix."""
 
-    def __init__(self, shape: Any, dtype: Any, multiply: Any, back: Any) -> None:
-        self.shape = tuple(map(int, shape))
-        self.dtype = np.dtype(dtype)
-        self._multiply = multiply
-        self._back = back
+    shape: tuple[int, ...]
+    dtype: Any
+    multiply: Any
+    back: Any
 
     @property
     def T(self) -> "Operator":
         """The transpose."""
-        return Operator(self.shape[::-1], self.dtype, self._back, self._multiply)
+        return Operator(self.shape[::-1], self.dtype, self.back, self.multiply)
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self._multiply(x)).astype(self.dtype, copy=False)
+        return np.asarray(self.multiply(x)).astype(self.dtype, copy=False)
 
 
 def as_factor(value: Any, name: str) -> Factor:

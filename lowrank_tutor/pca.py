@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import (
     FloatArray,
@@ -68,9 +68,6 @@ class PCA:
     explained_variance_, explained_variance_ratio_, singular_values_ : ndarray, shape (k,)
         Variance along each axis, with divisor ``n - 1``; its share of the total (0 if all points
         coincide); and the singular values of the centered points.
-    feature_names_in_ : ndarray, shape (d,)
-        The names of the columns, if ``fit`` got a table: another table needs the same ones in the
-        same order.
 
     Examples
     --------
@@ -95,11 +92,6 @@ class PCA:
         PCA.__init__(self, **self.get_params() | params)
         return self
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Name the coordinates "pca0", "pca1", and so on; ``input_features`` is ignored."""
-        self._check_fit()
-        return np.array([f"pca{i}" for i in range(self.n_components_)], object)
-
     def __sklearn_tags__(self) -> Any:
         """Describe the model to scikit-learn, as a pipeline that ends in it requires."""
         utils = import_module("sklearn.utils")
@@ -109,7 +101,8 @@ class PCA:
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points, and return the model itself.
 
-        ``y`` is ignored.
+        ``y`` is ignored. If ``x`` is a table with names of columns, `transform` refuses one with
+        other names, or in another order.
         """
         points = as_matrix(x, "x")
         n, d = points.shape
@@ -137,9 +130,6 @@ class PCA:
         self.n_components_ = k
         self.n_features_in_ = d
         self._columns = names_of(x)
-        vars(self).pop("feature_names_in_", None)
-        if self._columns and all(isinstance(name, str) for name in self._columns):
-            self.feature_names_in_ = np.array(self._columns, object)
         return self
 
     def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:

@@ -147,16 +147,13 @@ def test_names_of_columns():
     table, swapped = x.view(Table), x[:, ::-1].view(Table)
     swapped.columns = Table.columns[::-1]
     pca = PCA(2).fit(table)
-    assert pca.feature_names_in_.tolist() == list(Table.columns)
-    assert make_pipeline(PCA(2)).fit(table).get_feature_names_out().tolist() == ["pca0", "pca1"]
     np.testing.assert_array_equal(pca.transform(table), pca.transform(x))
     with pytest.raises(
         ValueError,
         match=r"^x must have the columns \['height', 'weight', 'age'\] in this order, got \['a",
     ):
         pca.transform(swapped)
-    assert not hasattr(pca.fit(x), "feature_names_in_")
-    pca.transform(swapped)
+    make_pipeline(pca).fit(x).transform(swapped)
 
 
 NAMED = np.abs(cloud(20, 3)).view(Table)

@@ -218,7 +218,6 @@ ROWS = {
     "truncated_svd": {"a": array(A, stacks=True), "k": whole(1, high=2)},
     "PCA": {"n_components": some(1, zero=0, negative=-1, above=1.5, flag=True, words="3",
                                  nan=math.nan)},
-    "PCA.get_feature_names_out": {"input_features": Argument(None, {})},
     "PCA.fit": {"x": POINTS},
     "PCA.fit_transform": {"x": POINTS},
     "PCA.transform": {"x": POINTS},
@@ -643,12 +642,9 @@ TOGETHER = [
     ("eps", lambda: lr.norm_failure_probability(3, 1)),
     ("delta", lambda: lr.min_dim(10, 0.5, delta=1)),
     ("rho", lambda: lr.inner_product_std(1 + 2**-52, 3)),
-    ("x, y, and projection", lambda: lr.sign_inner_products(POINTS, POINTS, A)),
-    ("projection", lambda: lr.distortion(POINTS, A)),
     ("x", lambda: lr.distortion([[1.0, 2.0]], [[1.0, 0.0]])),
     ("x", lambda: lr.distortion([[5], [1], [2], [2], [1]], [[1]])),
     ("x", lambda: lr.distortion([[0], [-0.0]], [[1]])),
-    ("v", lambda: lr.projected_product_error(A, A, 1)),
     ("p @ v", lambda: lr.projected_product_error([[1, 1]], [[1], [-1]], 3)),
 ]
 
