@@ -299,14 +299,13 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     """
     points = as_matrix(x, "x", np.float64)
     r = as_matrix(projection, "projection", np.float64)
-    n_points = len(points)
-    if n_points < 2:
-        raise ValueError(f"x must hold at least 2 points, got {n_points}")
+    if len(points) < 2:
+        raise ValueError(f"x must hold at least 2 points, got {len(points)}")
     # Sums of small squares keep more digits of their difference.
     centered = points - points.mean(axis=0)
     images = centered @ r.T
     rows = []
-    for start in range(0, n_points, _ROWS):
+    for start in range(0, len(points), _ROWS):
         before, lost = _squared_distances(centered, start)
         after, lost_too = _squared_distances(images, start)
         for i, row in enumerate(lost | lost_too, start):

@@ -41,12 +41,12 @@ class PCA:
     $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along
     axis $i$ is $\sigma_i^2 / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720;
     Hotelling (1933), doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline``
-    takes it as a step. Of its ``check_estimator``, eight checks fail: six ask for other words in an
-    error, one for a bad setting to pass until ``fit``, and one for arrays of objects. There is no
-    ``set_output``. For points that are sparse or come in parts, take scikit-learn's
-    ``PCA`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``, then
-    ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`), after
-    dividing ``x`` by ``np.nanstd(x, axis=0)`` if units differ.
+    takes it as a step. Of its ``check_estimator``, seven checks fail: six ask for other words in an
+    error, and one for arrays of objects. There is no ``set_output``. For points that are sparse or
+    come in parts, take scikit-learn's ``PCA`` or ``IncrementalPCA``. Gaps can be filled first:
+    ``m = np.nanmean(x, axis=0)``, then ``factorize_ratings(x - m, None, k).estimates + m``
+    (:mod:`~lowrank_tutor.factorization`), after dividing ``x`` by
+    ``np.nanstd(x, axis=0)`` if units differ.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class PCA:
     """
 
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
-        self.n_components = _check_components(n_components)
-        self.whiten = check_bool(whiten, "whiten")
+        self.n_components = n_components
+        self.whiten = whiten
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s}{', whiten=True' * self.whiten})"
@@ -108,8 +108,12 @@ class PCA:
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more, got {n}")
-        if not (self.n_components is None or isinstance(self.n_components, float | np.floating)):
+        if isinstance(self.n_components, float | np.floating):
+            low = math.ulp(0.0)
+            check_real(self.n_components, "n_components", "above 0 and below 1", low, 1.0)
+        elif self.n_components is not None:
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
+        whiten = check_bool(self.whiten, "whiten")
         mean = points.mean(axis=0, dtype=np.float64)
         centered = points - mean
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
@@ -119,14 +123,14 @@ class PCA:
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
         spread = int(np.count_nonzero(s > _tolerance(None, points, s[0])))
-        if self.whiten and k > spread:
+        if whiten and k > spread:
             raise ValueError(f"n_components must be at most {spread}, to whiten, got {k}")
         axes = vt[:k].astype(points.dtype)
         self.components_ = axes * _signs_of(axes.T)[:, np.newaxis]
         self.explained_variance_ratio_ = share[:k].astype(points.dtype)
         self.singular_values_ = s[:k].astype(points.dtype)
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
-        self._units = np.sqrt(self.explained_variance_) if self.whiten else axes.dtype.type(1)
+        self._units = np.sqrt(self.explained_variance_) if whiten else axes.dtype.type(1)
         self.n_components_ = k
         self.n_features_in_ = d
         self._columns = names_of(x)
@@ -179,12 +183,3 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
         return len(share) if wanted is None else int(wanted)
     least = float(wanted) + 10 * len(share) * float(np.finfo(np.float64).eps)  # a tie is no excess
     return min(int(np.searchsorted(np.cumsum(share), least, side="right")) + 1, len(share))
-
-
-def _check_components(value: Any) -> Any:
-    """Validate the setting and return the same object, as scikit-learn's ``clone`` requires."""
-    if isinstance(value, float | np.floating):
-        check_real(value, "n_components", "above 0 and below 1", math.ulp(0.0), 1.0)
-    elif value is not None:
-        check_integer(value, "n_components", 1)
-    return value

@@ -111,7 +111,7 @@ def test_fitting_again():
 # Those of scikit-learn's checks that PCA fails, as its docstring says: most of them ask for other
 # words.
 FAILED = {
-    "check_complex_data", "check_do_not_raise_errors_in_init_or_set_params", "check_dtype_object",
+    "check_complex_data", "check_dtype_object",
     "check_estimators_empty_data_messages", "check_estimators_nan_inf", "check_fit2d_1sample",
     "check_fit2d_predict1d", "check_n_features_in_after_fitting",
 }  # fmt: skip
