@@ -243,6 +243,12 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     return number
 
 
+def check_fraction(value: object, name: str, low: float = math.ulp(0.0)) -> float:
+    """Return a real number above 0, or with ``low=0`` at least 0, and below 1."""
+    rule = f"{'above' if low else 'at least'} 0 and below 1"
+    return check_real(value, name, rule, low, 1)
+
+
 def check_choice(value: object, name: str, choices: Sequence[str], way: str = "") -> str:
     """Return a string that is one of ``choices``; ``way`` says what to do with another."""
     if not isinstance(value, str) or value not in choices:

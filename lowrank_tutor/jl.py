@@ -19,6 +19,7 @@ from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
     check_choice,
+    check_fraction,
     check_integer,
     check_real,
     check_rng,
@@ -38,10 +39,6 @@ _ROWS = 128  # points whose distances to all later points come from one product 
 
 def _check_count(value: object, name: str) -> int:
     return check_integer(value, name, 1, _LARGEST_COUNT, "2**53")
-
-
-def _check_fraction(value: object, name: str) -> float:
-    return check_real(value, name, "above 0 and below 1", math.ulp(0.0), 1.0)
 
 
 def _check_cosine(value: object) -> float:
@@ -126,7 +123,7 @@ def norm_failure_probability(k: int, eps: float) -> float:
     >>> round(norm_failure_probability(2, 0.5), 10)  # 1 - exp(-1/2) + exp(-3/2)
     0.6165995004
     """
-    return math.exp(_log_failure(_check_count(k, "k"), _check_fraction(eps, "eps")))
+    return math.exp(_log_failure(_check_count(k, "k"), check_fraction(eps, "eps")))
 
 
 def norm_failure_chernoff(k: int, eps: float) -> float:
@@ -136,7 +133,7 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
     \varepsilon))}$. The first term, for lengths that grow, is the larger. The bound can reach 2;
     above 1 it says nothing. Source: Chernoff (1952), doi:10.1214/aoms/1177729330.
     """
-    return math.exp(_log_chernoff(_check_count(k, "k"), _check_fraction(eps, "eps")))
+    return math.exp(_log_chernoff(_check_count(k, "k"), check_fraction(eps, "eps")))
 
 
 def norm_failure_bound(k: int, eps: float) -> float:
@@ -148,7 +145,7 @@ def norm_failure_bound(k: int, eps: float) -> float:
     >>> round(norm_failure_bound(24, 0.5), 12)  # 2 / e
     0.735758882343
     """
-    directions, error = _check_count(k, "k"), _check_fraction(eps, "eps")
+    directions, error = _check_count(k, "k"), check_fraction(eps, "eps")
     return 2 * math.exp(-directions / 2 * error**2 * (1 / 2 - error / 3))
 
 
@@ -173,7 +170,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     [5806, 6914, 7205]
     """
     n = check_integer(n_points, "n_points", 2)
-    error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
+    error, chance = check_fraction(eps, "eps"), check_fraction(delta, "delta")
     check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
     # n (n - 1) / delta itself may overflow.
     log_needed = math.log(n) + math.log(n - 1) - math.log(chance)
@@ -253,7 +250,7 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     exponent for a single chi-square serves. The result is at most `norm_failure_bound`, which
     therefore holds for inner products too. Source: Kabán (2015), doi:10.1145/2783258.2783324.
     """
-    return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
+    return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(check_fraction(eps, "eps")))
 
 
 def gaussian_projection(

@@ -8,7 +8,6 @@ non-empty. Float32 gives float32, everything else float64; all is computed in fl
 
 from __future__ import annotations
 
-import math
 from importlib import import_module
 from typing import Any, Self
 
@@ -20,8 +19,8 @@ from lowrank_tutor._checks import (
     as_matrix,
     as_new_rows,
     check_bool,
+    check_fraction,
     check_integer,
-    check_real,
     names_of,
 )
 from lowrank_tutor.rank import _tolerance
@@ -109,8 +108,7 @@ class PCA:
         if n < 2:
             raise ValueError(f"x must be two points or more, got {n}")
         if isinstance(self.n_components, float | np.floating):
-            low = math.ulp(0.0)
-            check_real(self.n_components, "n_components", "above 0 and below 1", low, 1.0)
+            check_fraction(self.n_components, "n_components")
         elif self.n_components is not None:
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
         whiten = check_bool(self.whiten, "whiten")
