@@ -117,14 +117,16 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
     return _as_finite(value, name, "a vector (one axis)", (1,))
 
 
-def as_vectors(value: ArrayLike, name: str) -> FloatArray:
-    """Return one finite vector or many, along the last axis, of float32 or float64.
+def as_vectors(value: ArrayLike, name: str, width: int) -> FloatArray:
+    """Return one finite vector (width,) or many (..., width), of float32 or float64.
 
     Otherwise it is like `as_matrix`.
     """
-    return _as_finite(
-        value, name, "a vector or an array of vectors (at least one axis)", range(1, 99)
-    )
+    rule = f"vectors of {width} numbers"
+    vectors = _as_finite(value, name, rule, range(1, 99))
+    if vectors.shape[-1] != width:
+        raise ValueError(f"{name} must be {rule}, got shape {vectors.shape}")
+    return vectors
 
 
 def as_spectrum(value: ArrayLike, name: str) -> FloatArray:

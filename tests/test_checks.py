@@ -12,7 +12,6 @@ from lowrank_tutor._checks import (
     as_matrix,
     as_spectrum,
     as_vector,
-    as_vectors,
     check_bool,
     check_choice,
     check_integer,
@@ -58,7 +57,6 @@ def rank(value, name):
             np.array([[True, 0.5]], object), torch.nn.Linear(1, 1),
         ]),
         (as_vector, [1.0, [[1.0]]]),
-        (as_vectors, [1.0]),
         (as_spectrum, [[1.0, 0.0, -2.0], np.eye(2), [3.0, 1.0, 2.0]]),
         (integer, [1, 6, True, np.array([3]), 3.0, torch.ones(1)]),
         (rank, [0, 3]),
@@ -92,9 +90,7 @@ def test_messages_name_rule_and_value(check, value, message):
 @pytest.mark.parametrize(
     ("dtype", "low", "high"), [(np.float64, 1e-75, 1e75), (np.float32, 1e-12, 1e12)]
 )
-@pytest.mark.parametrize(
-    ("check", "shape"), [(as_matrix, (2, 1)), (as_vector, (2,)), (as_vectors, (2, 1, 1))]
-)
+@pytest.mark.parametrize(("check", "shape"), [(as_matrix, (2, 1)), (as_vector, (2,))])
 def test_bounds_of_largest_entry(check, shape, dtype, low, high):
     for sign in (1, -1):
         for edge in (dtype(low), dtype(high)):
@@ -126,7 +122,7 @@ def test_small_entries_pass():
     ],
 )
 def test_dtypes(given, kept):
-    for check, value in ((as_matrix, [[1, 0]]), (as_vector, [1, 0]), (as_vectors, [[[1, 0]]])):
+    for check, value in ((as_matrix, [[1, 0]]), (as_vector, [1, 0])):
         array = check(np.array(value, dtype=given), "x")
         assert array.dtype == kept
         assert array.dtype.isnative
