@@ -9,7 +9,7 @@ import math
 import numbers
 import reprlib
 from collections.abc import Container, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,9 +58,6 @@ def as_float_array(value: Any, name: str) -> FloatArray:
     """
     rule = "a rectangular array of real numbers"
     array = as_array(value, name, rule)
-    if array.dtype.kind == "O" and hasattr(value, "select_dtypes"):  # pandas': bools beside numbers
-        if all(column.kind in "biuf" for column in value.dtypes):
-            array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be {rule}, got {_show(value)} of dtype {array.dtype}")
     return array.astype(precision(array.dtype), copy=False)
@@ -120,14 +117,16 @@ def as_vector(value: ArrayLike, name: str) -> FloatArray:
     return _as_finite(value, name, "a vector (one axis)", (1,))
 
 
-def as_vectors(value: ArrayLike, name: str) -> FloatArray:
-    """Return one finite vector or many, along the last axis, of float32 or float64.
+def as_vectors(value: ArrayLike, name: str, width: int) -> FloatArray:
+    """Return one finite vector (width,) or many (..., width), of float32 or float64.
 
     Otherwise it is like `as_matrix`.
     """
-    return _as_finite(
-        value, name, "a vector or an array of vectors (at least one axis)", range(1, 99)
-    )
+    rule = f"vectors of {width} numbers"
+    vectors = _as_finite(value, name, rule, range(1, 99))
+    if vectors.shape[-1] != width:
+        raise ValueError(f"{name} must be {rule}, got shape {vectors.shape}")
+    return vectors
 
 
 def as_spectrum(value: ArrayLike, name: str) -> FloatArray:
@@ -163,22 +162,21 @@ def as_new_rows(
     return rows, as_float_array(value, name).dtype
 
 
-class Operator:
+class Operator(NamedTuple):
     """A linear operator, and its transpose, in what randomized SVD needs of a matrix."""
 
-    def __init__(self, shape: Any, dtype: Any, multiply: Any, back: Any) -> None:
-        self.shape = tuple(map(int, shape))
-        self.dtype = np.dtype(dtype)
-        self._multiply = multiply
-        self._back = back
+    shape: tuple[int, ...]
+    dtype: Any
+    multiply: Any
+    back: Any
 
     @property
     def T(self) -> "Operator":
         """The transpose."""
-        return Operator(self.shape[::-1], self.dtype, self._back, self._multiply)
+        return Operator(self.shape[::-1], self.dtype, self.back, self.multiply)
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self._multiply(x)).astype(self.dtype, copy=False)
+        return np.asarray(self.multiply(x)).astype(self.dtype, copy=False)
 
 
 def as_factor(value: Any, name: str) -> Factor:
@@ -245,6 +243,12 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     if not low <= number < high:  # written so that NaN fails
         raise ValueError(f"{name} must be {rule}, got {number}")
     return number
+
+
+def check_fraction(value: object, name: str, low: float = math.ulp(0.0)) -> float:
+    """Return a real number above 0, or with ``low=0`` at least 0, and below 1."""
+    rule = f"{'above' if low else 'at least'} 0 and below 1"
+    return check_real(value, name, rule, low, 1)
 
 
 def check_choice(value: object, name: str, choices: Sequence[str], way: str = "") -> str:

@@ -19,6 +19,7 @@ from lowrank_tutor._checks import (
     as_factor,
     as_float_array,
     as_vector,
+    check_fraction,
     check_rank,
     check_real,
     check_rng,
@@ -279,7 +280,7 @@ def factorize_ratings(
     if regularization is not None:
         penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
     rng = check_rng(rng)
-    tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
+    tolerance = check_fraction(tolerance, "tolerance", 0)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
     rows, i = np.unique(known.rows, return_inverse=True)  # the others have no known rating

@@ -19,6 +19,7 @@ from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
     check_choice,
+    check_fraction,
     check_integer,
     check_real,
     check_rng,
@@ -38,10 +39,6 @@ _ROWS = 128  # points whose distances to all later points come from one product 
 
 def _check_count(value: object, name: str) -> int:
     return check_integer(value, name, 1, _LARGEST_COUNT, "2**53")
-
-
-def _check_fraction(value: object, name: str) -> float:
-    return check_real(value, name, "above 0 and below 1", math.ulp(0.0), 1.0)
 
 
 def _check_cosine(value: object) -> float:
@@ -126,7 +123,7 @@ def norm_failure_probability(k: int, eps: float) -> float:
     >>> round(norm_failure_probability(2, 0.5), 10)  # 1 - exp(-1/2) + exp(-3/2)
     0.6165995004
     """
-    return math.exp(_log_failure(_check_count(k, "k"), _check_fraction(eps, "eps")))
+    return math.exp(_log_failure(_check_count(k, "k"), check_fraction(eps, "eps")))
 
 
 def norm_failure_chernoff(k: int, eps: float) -> float:
@@ -136,7 +133,7 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
     \varepsilon))}$. The first term, for lengths that grow, is the larger. The bound can reach 2;
     above 1 it says nothing. Source: Chernoff (1952), doi:10.1214/aoms/1177729330.
     """
-    return math.exp(_log_chernoff(_check_count(k, "k"), _check_fraction(eps, "eps")))
+    return math.exp(_log_chernoff(_check_count(k, "k"), check_fraction(eps, "eps")))
 
 
 def norm_failure_bound(k: int, eps: float) -> float:
@@ -148,7 +145,7 @@ def norm_failure_bound(k: int, eps: float) -> float:
     >>> round(norm_failure_bound(24, 0.5), 12)  # 2 / e
     0.735758882343
     """
-    directions, error = _check_count(k, "k"), _check_fraction(eps, "eps")
+    directions, error = _check_count(k, "k"), check_fraction(eps, "eps")
     return 2 * math.exp(-directions / 2 * error**2 * (1 / 2 - error / 3))
 
 
@@ -173,7 +170,7 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     [5806, 6914, 7205]
     """
     n = check_integer(n_points, "n_points", 2)
-    error, chance = _check_fraction(eps, "eps"), _check_fraction(delta, "delta")
+    error, chance = check_fraction(eps, "eps"), check_fraction(delta, "delta")
     check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
     # n (n - 1) / delta itself may overflow.
     log_needed = math.log(n) + math.log(n - 1) - math.log(chance)
@@ -238,9 +235,6 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     stored = as_matrix(x, "x", np.float64)
     asking = as_matrix(y, "y", np.float64)
     r = as_matrix(projection, "projection", np.float64)
-    widths = [part.shape[1] for part in (stored, asking, r)]
-    if len(set(widths)) > 1:
-        raise ValueError(f"x, y, and projection must be equally wide, got {widths}")
     signs = np.where(stored @ r.T >= 0, 1.0, -1.0)
     lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(stored, axis=1)
     return np.asarray(lengths[:, np.newaxis] * (signs @ (asking @ r.T).T))
@@ -256,7 +250,7 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     exponent for a single chi-square serves. The result is at most `norm_failure_bound`, which
     therefore holds for inner products too. Source: Kabán (2015), doi:10.1145/2783258.2783324.
     """
-    return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(_check_fraction(eps, "eps")))
+    return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(check_fraction(eps, "eps")))
 
 
 def gaussian_projection(
@@ -302,16 +296,13 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     """
     points = as_matrix(x, "x", np.float64)
     r = as_matrix(projection, "projection", np.float64)
-    n_points, width = points.shape
-    if r.shape[1] != width:
-        raise ValueError(f"projection must be {width} wide, as x is, got shape {r.shape}")
-    if n_points < 2:
-        raise ValueError(f"x must hold at least 2 points, got {n_points}")
+    if len(points) < 2:
+        raise ValueError(f"x must hold at least 2 points, got {len(points)}")
     # Sums of small squares keep more digits of their difference.
     centered = points - points.mean(axis=0)
     images = centered @ r.T
     rows = []
-    for start in range(0, n_points, _ROWS):
+    for start in range(0, len(points), _ROWS):
         before, lost = _squared_distances(centered, start)
         after, lost_too = _squared_distances(images, start)
         for i, row in enumerate(lost | lost_too, start):
@@ -344,8 +335,6 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     left = as_matrix(p, "p", np.float64)
     right = as_matrix(v, "v", np.float64)
     directions = _check_count(k, "k")
-    if left.shape[1] != right.shape[0]:
-        raise ValueError(f"v must have {left.shape[1]} rows, as p has columns, got {len(right)}")
     product_of_norms = float(np.linalg.norm(left) * np.linalg.norm(right))
     norm_of_product = float(np.linalg.norm(left @ right))
     if norm_of_product == 0:

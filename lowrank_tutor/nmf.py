@@ -19,8 +19,8 @@ from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
     as_new_rows,
+    check_fraction,
     check_rank,
-    check_real,
     check_rng,
     check_size,
     names_of,
@@ -231,7 +231,7 @@ def nmf(
     k = check_rank(k, original.shape)
     rng = check_rng(rng)
     starts = check_size(starts, "starts")
-    tolerance = check_real(tolerance, "tolerance", "at least 0 and below 1", 0, 1)
+    tolerance = check_fraction(tolerance, "tolerance", 0)
     max_sweeps = check_size(max_sweeps, "max_sweeps")
 
     matrix, dtype = original.astype(np.float64), original.dtype

@@ -8,20 +8,19 @@ non-empty. Float32 gives float32, everything else float64; all is computed in fl
 
 from __future__ import annotations
 
-import math
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
     as_new_rows,
     check_bool,
+    check_fraction,
     check_integer,
-    check_real,
     names_of,
 )
 from lowrank_tutor.rank import _tolerance
@@ -41,12 +40,12 @@ class PCA:
     $X - 1\bar{x}^\top = U \Sigma V^\top$: the axes are the rows of $V^\top$, the variance along
     axis $i$ is $\sigma_i^2 / (n - 1)$. Sources: Pearson (1901), doi:10.1080/14786440109462720;
     Hotelling (1933), doi:10.1037/h0071325. scikit-learn's ``clone`` copies it, and a ``Pipeline``
-    takes it as a step. Of its ``check_estimator``, eight checks fail: six ask for other words in an
-    error, one for a bad setting to pass until ``fit``, and one for arrays of objects. There is no
-    ``set_output``. For points that are sparse or come in parts, take scikit-learn's
-    ``PCA`` or ``IncrementalPCA``. Gaps can be filled first: ``m = np.nanmean(x, axis=0)``, then
-    ``factorize_ratings(x - m, None, k).estimates + m`` (:mod:`~lowrank_tutor.factorization`), after
-    dividing ``x`` by ``np.nanstd(x, axis=0)`` if units differ.
+    takes it as a step. Of its ``check_estimator``, seven checks fail: six ask for other words in an
+    error, and one for arrays of objects. There is no ``set_output``. For points that are sparse or
+    come in parts, take scikit-learn's ``PCA`` or ``IncrementalPCA``. Gaps can be filled first:
+    ``m = np.nanmean(x, axis=0)``, then ``factorize_ratings(x - m, None, k).estimates + m``
+    (:mod:`~lowrank_tutor.factorization`), after dividing ``x`` by
+    ``np.nanstd(x, axis=0)`` if units differ.
 
     Parameters
     ----------
@@ -68,9 +67,6 @@ class PCA:
     explained_variance_, explained_variance_ratio_, singular_values_ : ndarray, shape (k,)
         Variance along each axis, with divisor ``n - 1``; its share of the total (0 if all points
         coincide); and the singular values of the centered points.
-    feature_names_in_ : ndarray, shape (d,)
-        The names of the columns, if ``fit`` got a table: another table needs the same ones in the
-        same order.
 
     Examples
     --------
@@ -80,8 +76,8 @@ class PCA:
     """
 
     def __init__(self, n_components: int | float | None = None, *, whiten: bool = False) -> None:
-        self.n_components = _check_components(n_components)
-        self.whiten = check_bool(whiten, "whiten")
+        self.n_components = n_components
+        self.whiten = whiten
 
     def __repr__(self) -> str:
         return f"PCA(n_components={self.n_components!s}{', whiten=True' * self.whiten})"
@@ -95,11 +91,6 @@ class PCA:
         PCA.__init__(self, **self.get_params() | params)
         return self
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Name the coordinates "pca0", "pca1", and so on; ``input_features`` is ignored."""
-        self._check_fit()
-        return np.array([f"pca{i}" for i in range(self.n_components_)], object)
-
     def __sklearn_tags__(self) -> Any:
         """Describe the model to scikit-learn, as a pipeline that ends in it requires."""
         utils = import_module("sklearn.utils")
@@ -109,14 +100,18 @@ class PCA:
     def fit(self, x: ArrayLike, y: object = None) -> Self:
         """Find the mean and the axes of at least two points, and return the model itself.
 
-        ``y`` is ignored.
+        ``y`` is ignored. If ``x`` is a table with names of columns, `transform` refuses one with
+        other names, or in another order.
         """
         points = as_matrix(x, "x")
         n, d = points.shape
         if n < 2:
             raise ValueError(f"x must be two points or more, got {n}")
-        if not (self.n_components is None or isinstance(self.n_components, float | np.floating)):
+        if isinstance(self.n_components, float | np.floating):
+            check_fraction(self.n_components, "n_components")
+        elif self.n_components is not None:
             check_integer(self.n_components, "n_components", 1, min(n, d), "min(n, d)")
+        whiten = check_bool(self.whiten, "whiten")
         mean = points.mean(axis=0, dtype=np.float64)
         centered = points - mean
         rest = centered.mean(axis=0)  # what rounding took from a long sum of large numbers
@@ -126,20 +121,17 @@ class PCA:
         share /= max(share.sum(), 1)  # the sum is 0, or at least 1
         k = _how_many(share, self.n_components)
         spread = int(np.count_nonzero(s > _tolerance(None, points, s[0])))
-        if self.whiten and k > spread:
+        if whiten and k > spread:
             raise ValueError(f"n_components must be at most {spread}, to whiten, got {k}")
         axes = vt[:k].astype(points.dtype)
         self.components_ = axes * _signs_of(axes.T)[:, np.newaxis]
         self.explained_variance_ratio_ = share[:k].astype(points.dtype)
         self.singular_values_ = s[:k].astype(points.dtype)
         self.explained_variance_ = np.square(self.singular_values_) / (n - 1)
-        self._units = np.sqrt(self.explained_variance_) if self.whiten else axes.dtype.type(1)
+        self._units = np.sqrt(self.explained_variance_) if whiten else axes.dtype.type(1)
         self.n_components_ = k
         self.n_features_in_ = d
         self._columns = names_of(x)
-        vars(self).pop("feature_names_in_", None)
-        if self._columns and all(isinstance(name, str) for name in self._columns):
-            self.feature_names_in_ = np.array(self._columns, object)
         return self
 
     def fit_transform(self, x: ArrayLike, y: object = None) -> FloatArray:
@@ -189,12 +181,3 @@ def _how_many(share: FloatArray, wanted: int | float | None) -> int:
         return len(share) if wanted is None else int(wanted)
     least = float(wanted) + 10 * len(share) * float(np.finfo(np.float64).eps)  # a tie is no excess
     return min(int(np.searchsorted(np.cumsum(share), least, side="right")) + 1, len(share))
-
-
-def _check_components(value: Any) -> Any:
-    """Validate the setting and return the same object, as scikit-learn's ``clone`` requires."""
-    if isinstance(value, float | np.floating):
-        check_real(value, "n_components", "above 0 and below 1", math.ulp(0.0), 1.0)
-    elif value is not None:
-        check_integer(value, "n_components", 1)
-    return value

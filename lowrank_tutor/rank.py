@@ -19,9 +19,9 @@ from lowrank_tutor._checks import (
     as_matrices,
     as_matrix,
     as_spectrum,
+    check_fraction,
     check_integer,
     check_rank,
-    check_real,
     check_size,
     precision,
 )
@@ -52,7 +52,7 @@ def _tolerance(rtol: float | None, a: ArrayLike, largest: Any) -> Any:
     share = max(m, n) * float(np.finfo(np.float64).eps)  # the rounding of the SVD, in float64
     smallest = 0.0
     if rtol is not None:
-        share += check_real(rtol, "rtol", "at least 0 and below 1", 0.0, 1.0)
+        share += check_fraction(rtol, "rtol", 0)
     elif precision(original.dtype) is np.float32:  # the entries' own rounding, twice
         short = np.finfo(original.dtype)
         share += math.sqrt(min(m, n)) * float(short.eps)

@@ -26,6 +26,7 @@ from lowrank_tutor._checks import (
     as_spectrum,
     check_bool,
     check_choice,
+    check_fraction,
     check_integer,
     check_rank,
     check_real,
@@ -358,9 +359,9 @@ def choose_rank(
     # The error at each k from 0 on. Unlike squares, np.hypot loses no small value.
     lost = np.hypot.accumulate(np.append(rest, spectrum[::-1]))[::-1]
     if error is not None:
-        most = slack * check_real(error, "error", "at least 0 and below 1", 0.0, 1.0)
+        most = slack * check_fraction(error, "error", 0)
     else:
-        share = 1 - check_real(energy, "energy", "above 0 and below 1", math.ulp(0.0), 1.0)
+        share = 1 - check_fraction(energy, "energy")
         most = slack * math.sqrt(share + 2.0**-54)  # half a unit of the last digit of energy
     # Nothing at all is enough of zeros only.
     enough = lost <= min(most, math.nextafter(1.0, 0.0)) * lost[0]

@@ -111,7 +111,7 @@ def test_fitting_again():
 # Those of scikit-learn's checks that PCA fails, as its docstring says: most of them ask for other
 # words.
 FAILED = {
-    "check_complex_data", "check_do_not_raise_errors_in_init_or_set_params", "check_dtype_object",
+    "check_complex_data", "check_dtype_object",
     "check_estimators_empty_data_messages", "check_estimators_nan_inf", "check_fit2d_1sample",
     "check_fit2d_predict1d", "check_n_features_in_after_fitting",
 }  # fmt: skip
@@ -147,16 +147,13 @@ def test_names_of_columns():
     table, swapped = x.view(Table), x[:, ::-1].view(Table)
     swapped.columns = Table.columns[::-1]
     pca = PCA(2).fit(table)
-    assert pca.feature_names_in_.tolist() == list(Table.columns)
-    assert make_pipeline(PCA(2)).fit(table).get_feature_names_out().tolist() == ["pca0", "pca1"]
     np.testing.assert_array_equal(pca.transform(table), pca.transform(x))
     with pytest.raises(
         ValueError,
         match=r"^x must have the columns \['height', 'weight', 'age'\] in this order, got \['a",
     ):
         pca.transform(swapped)
-    assert not hasattr(pca.fit(x), "feature_names_in_")
-    pca.transform(swapped)
+    make_pipeline(pca).fit(x).transform(swapped)
 
 
 NAMED = np.abs(cloud(20, 3)).view(Table)

@@ -48,12 +48,7 @@ class Fit(NamedTuple):
 
 def _as_pairs(s: ArrayLike, h: ArrayLike, widths: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
     """Check that queries and keys have these widths, and belong together."""
-    query, key = as_vectors(s, "s"), as_vectors(h, "h")
-    for name, vectors, width in zip("sh", (query, key), widths, strict=True):
-        if vectors.shape[-1] != width:
-            raise ValueError(
-                f"{name} must be vectors of {width} numbers, got shape {vectors.shape}"
-            )
+    query, key = as_vectors(s, "s", widths[0]), as_vectors(h, "h", widths[1])
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
         rule = "have the same leading axes, or one of them be a single vector"
         raise ValueError(f"s and h must {rule}, got shapes {query.shape} and {key.shape}")
