@@ -324,7 +324,8 @@ def as_options(cut: str, k: int) -> dict[str, Any]:
 
 def own_way(name: str) -> Way:
     """Return the tab of a reader's own function."""
-    return Way(name, "your own function", (1,), "", name)
+    axis = f"“{name}” (1), or exact attention (all)"
+    return Way(name, axis, (1,), "", f"“{name}” for attention")
 
 
 def computed(name: str, words: str, attend: Any) -> dict[str, Any]:

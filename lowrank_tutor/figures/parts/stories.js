@@ -5,12 +5,15 @@ const spelled = (text) =>
     .split(/([.?:])|\s+/)
     .filter(Boolean)
     .join(" ");
-/** A combobox by the pattern of ARIA: words that begin like the one being typed, all after a space; done() at Enter. */
+/**
+ * A combobox by the pattern of ARIA. It offers the words that begin like the one before the caret, or all after a space;
+ * done() is called at Enter.
+ */
 const offerWords = (field, vocabulary, done) => {
   const id = "words-" + Math.random().toString(36).slice(2);
   const list = element("div", { id, role: "listbox", "aria-label": "words", hidden: true });
   let at = -1;
-  const begun = () => field.value.match(/[^\s.?:]*$/)[0];
+  const begun = () => field.value.slice(0, field.selectionStart).match(/[^\s.?:]*$/)[0];
   const mark = (i) => {
     list.children[at]?.setAttribute("aria-selected", false);
     at = i;
@@ -34,7 +37,8 @@ const offerWords = (field, vocabulary, done) => {
     show(vocabulary.filter((word) => word !== "<s>" && fits(word)));
   };
   const take = ({ textContent: word }) => {
-    field.value = field.value.slice(0, field.value.length - begun().length) + word + " ";
+    const end = field.selectionStart;
+    field.setRangeText(word + " ", end - begun().length, end, "end");
     open();
   };
   const keys = {
@@ -50,7 +54,11 @@ const offerWords = (field, vocabulary, done) => {
   const attributes = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": false };
   stage.write(field, { ...attributes, "aria-controls": id });
   field.addEventListener("input", open);
-  field.addEventListener("click", open);
+  field.addEventListener("click", () => {
+    const atEnd = field.selectionStart === field.value.length;
+    if (atEnd && vocabulary.includes(begun())) field.value += " "; // a whole word: another may follow
+    open();
+  });
   field.addEventListener("blur", () => show([]));
   field.addEventListener("keydown", (event) => {
     if (!keys[event.key]) return;
