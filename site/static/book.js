@@ -60,20 +60,6 @@ document.addEventListener("copy", (event) => {
   copied.remove();
   event.preventDefault();
 });
-// After a long jump to the top the contents still mark the section that was left.
-let rest = 0;
-addEventListener(
-  "scroll",
-  () => {
-    clearTimeout(rest);
-    const clear = () =>
-      document
-        .querySelectorAll(".bd-sidebar-secondary .active")
-        .forEach((link) => link.classList.remove("active"));
-    if (scrollY < 100) rest = setTimeout(clear, 150);
-  },
-  { passive: true },
-);
 // Each fold is called by what it folds, and a proof by its theorem. Folds of one name are counted.
 addEventListener("load", () => {
   const seen = {};
