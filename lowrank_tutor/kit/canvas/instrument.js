@@ -135,11 +135,7 @@ const journeys = (figure, own) => {
     if (goal) set(goal);
   };
   ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
-  figure.addEventListener(
-    "change",
-    ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")),
-    true,
-  );
+  figure.addEventListener("change", ({ target }) => glide(target.matches("[type=radio]")), true);
   return { set, move, morph };
 };
 
