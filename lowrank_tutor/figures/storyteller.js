@@ -1,6 +1,6 @@
 // A story, and a trained model that says its next word while its attention is cut. storyteller.py has data and words.
 const storyteller = ({ figure, place, data, move }) => {
-  const { words, cuts, kinds, vocabulary, counts, tales, desk } = data;
+  const { words, cuts, kinds, vocabulary, counts, tales, desk, own } = data;
   const number = Object.fromEntries(vocabulary.map((word, i) => [word, i]));
   const model = storytellerModel(storyteller_weights);
   model.directions = Float64Array.from(
@@ -11,6 +11,7 @@ const storyteller = ({ figure, place, data, move }) => {
     shown = "",
     n = 0,
     ids = [],
+    asks = 0, // the word whose listening is shown
     uncut = null,
     runs = new Map(),
     right = [],
@@ -22,7 +23,7 @@ const storyteller = ({ figure, place, data, move }) => {
   const run = (cut, k) => {
     const key = k && cut + k;
     if (!runs.has(key)) {
-      const found = model.cut(ids, cut, k);
+      const found = (k && own[cut]) || model.cut(ids, cut, k);
       const error = k ? model.error(found.tables, uncut.tables) : 0;
       runs.set(key, { ...found, chances: lowrankLinalg.softmax(found.logits), error });
     }
@@ -35,20 +36,37 @@ const storyteller = ({ figure, place, data, move }) => {
       [word, tests] = storyAnswer(said.slice(1), kinds);
     [ids, n, runs, job] = [said.map((one) => number[one]), said.length, new Map(), tests];
     right = rightWords(word, tests, kinds);
+    asks = n - 1;
     uncut = run("", 0);
   };
 
-  // The story: words, arcs from the last one, and the word that the model says
+  // The story: words, arcs from the one that a reader asks, at first the last, and the word that the model says
   const telling = controls.box(place, "telling");
   const sky = stage.make("svg", { "aria-hidden": "true" }, telling),
     line = controls.box(telling, "story");
-  stage.write(line, { role: "group", "aria-label": "The story" });
+  stage.write(line, {
+    role: "radiogroup",
+    "aria-label": "The story: choose a word to see whom it listens to",
+  });
   const tell = () => {
+    const name = "asks-" + Math.random().toString(36).slice(2);
+    const asked = (word, i) => {
+      const radio = element("input", { type: "radio", name, autocomplete: "off" });
+      radio.addEventListener("change", () => {
+        asks = i;
+        listen();
+      });
+      return element("label", {}, radio, word);
+    };
     line.replaceChildren(
-      ...["\u25b8", ...state.story.split(" ")].map((word) => element("span", {}, word)),
+      ...["\u25b8", ...state.story.split(" ")].map(asked),
       element("output", { class: "says", "aria-live": "off" }),
     );
-    line.children[n - 1].classList.add("asks");
+  };
+  const listen = () => {
+    const now = run(state.cut, state.k);
+    line.children[asks].firstChild.checked = true;
+    arcs(now.tables[state.head], uncut.tables[state.head]);
   };
   const arcs = (used, exact) => {
     const box = telling.getBoundingClientRect(),
@@ -57,17 +75,18 @@ const storyteller = ({ figure, place, data, move }) => {
       .map((word) => word.getBoundingClientRect())
       .map((one) => one.x + one.width / 2 - box.x);
     const high = sky.clientHeight,
-      row = (n - 1) * n,
+      row = asks * n,
       paths = [];
     stage.write(sky, { viewBox: [0, 0, Math.round(box.width) || 1, high || 1].join(" ") });
     spoken.forEach((word, j) => {
       const [weight, whole] = [used[row + j], exact[row + j]],
-        far = at[n - 1] - at[j];
+        far = Math.abs(at[asks] - at[j]);
       word.style.setProperty("--weight", Math.min(1, Math.abs(weight)).toFixed(3));
       word.classList.toggle("below", weight < -0.01);
+      word.classList.toggle("asks", j === asks);
       const top = high - 1.3 * Math.min(high - 12, 14 + 0.2 * far),
-        foot = j === n - 1 ? 12 : 0;
-      const ends = [at[j] - foot, top, at[n - 1] + foot, top, at[n - 1] + foot, high];
+        foot = j === asks ? 12 : 0;
+      const ends = [at[j] - foot, top, at[asks] + foot, top, at[asks] + foot, high];
       const d = "M" + [at[j] - foot, high] + "C" + ends;
       const wide = (14 * Math.abs(weight)).toFixed(2);
       const look = "line " + (weight < 0 ? "violet" : "teal");
@@ -84,7 +103,7 @@ const storyteller = ({ figure, place, data, move }) => {
   const way = controls.choice(middle, {
     label: "What is cut",
     options: Object.fromEntries(Object.entries(cuts).map(([name, { tab }]) => [name, tab])),
-    input: (cut) => move({ cut, k: 0 }),
+    input: (cut) => move({ cut, k: own[cut] ? 1 : 0 }),
   });
   middle.firstChild.hidden = Object.keys(cuts).length < 2;
   const legend = middle.appendChild(
@@ -213,6 +232,7 @@ const storyteller = ({ figure, place, data, move }) => {
         button.setAttribute("aria-pressed", i === h);
         heatmap(figure, button.firstChild, now.tables[i], 0.8);
       });
+      tally.parentNode.hidden = Boolean(own[state.cut]); // nobody has counted
       bars.forEach(({ name, spelled, row, bar, share }) => {
         row.classList.toggle("asked", spelled === job);
         bar.style.width = 100 * count()[name] + "%";
@@ -222,20 +242,21 @@ const storyteller = ({ figure, place, data, move }) => {
   };
   const showStory = storyChoice(place, {
     tales: Object.values(tales),
+    vocabulary,
     own: desk,
     move: ({ story }) => move({ story, k: 0, head: -1 }),
   });
   let others = null;
   const draw = () => {
-    const now = run(state.cut, state.k),
-      h = state.head;
+    const now = run(state.cut, state.k);
     best = vocabulary[now.chances.indexOf(Math.max(...now.chances))];
     if (state.story !== shown) tell();
     showStory(state.story);
     stage.say(line.lastChild, best);
     line.lastChild.classList.toggle("wrong", right.length > 0 && !right.includes(best));
     way.show(state.cut);
-    arcs(now.tables[h], uncut.tables[h]);
+    Object.keys(own).forEach((cut) => way.offer(cut, own[cut].story === state.story));
+    listen();
     drawCurve();
     if (desk) (others ??= drawDesk())(now);
   };
@@ -249,17 +270,15 @@ const storyteller = ({ figure, place, data, move }) => {
     const heard = tables.map((table) => table[(many - 1) * many + (at > 0 ? at : many - 4)]);
     return heard.indexOf(Math.max(...heard));
   };
-  new ResizeObserver(() => {
-    const now = state && run(state.cut, state.k);
-    if (now) arcs(now.tables[state.head], uncut.tables[state.head]);
-  }).observe(line);
+  new ResizeObserver(() => state && listen()).observe(line);
   const demo = demonstrate(figure, { watch: curve.svg, steps: data.demo });
 
   return {
     clean: (wished) => {
       checkStory(wished.story, vocabulary);
       const head = wished.head === -1 ? loudest(wished.story) : wished.head;
-      const cut = check.one("cut", wished.cut, Object.keys(cuts)),
+      const stale = own[wished.cut] && own[wished.cut].story !== wished.story,
+        cut = stale ? Object.keys(cuts)[0] : check.one("cut", wished.cut, Object.keys(cuts)),
         { settings: all, by_words: byWords } = cuts[cut];
       const k = byWords && wished.k > wished.story.split(" ").length ? 0 : wished.k;
       return {
@@ -280,6 +299,7 @@ const storyteller = ({ figure, place, data, move }) => {
       const now = run(state.cut, state.k);
       return { right: chance(now), table_error: now.error, ...count() };
     },
+    clear: () => (asks = n - 1),
     remarks: () => (state.k ? [state.cut] : []),
     table: () => ({
       tables: run(state.cut, state.k).tables.map((table) =>

@@ -6,7 +6,7 @@ A story, arcs, sheets, a curve to drag, and the next word show it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.block import Script, asset
 from lowrank_tutor.kit.canvas.instrument import ENGINE, Instrument
 from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
+from lowrank_tutor.storyteller.twin import one_a_layer
 
 # What several figures need of the model, in a script of its own.
 MODEL = Script(
@@ -176,9 +177,9 @@ REMARKS = {  # why a cut forgets
     "layers": "Without attention a layer still computes with each word and the two before it.",
 }
 CAPTION = (
-    "Arcs (shades on a narrow screen) show how much the last word listens to each word in the "
-    "chosen head; dashes show the uncut table. The error is that of all tables. Cutting finished "
-    "tables saves nothing; nothing was retrained."
+    "Arcs (shades on a narrow screen) show how much the chosen word, at first the last, listens to "
+    "each word in the chosen head; dashes show the uncut table. The error is that of all tables. "
+    "Cutting finished tables saves nothing; nothing was retrained."
 )
 JOBS = {f"job_{job.replace(' ', '_')}": (job, ".0%") for job in model.JOBS}  # of the readouts
 PHRASES = {
@@ -193,10 +194,12 @@ PHRASES = {
 def storyteller(
     cut: str = "sheets",
     k: int = 0,
+    tale: str = "far fact",
     *,
     cuts: tuple[str, ...] = ("sheets", "window", "means", "features"),
     demo: bool = False,
     desk: bool = False,
+    attend: Mapping[str, Any] | None = None,
 ) -> Instrument:
     """Cut the trained model's attention, and see what it forgets.
 
@@ -211,6 +214,8 @@ def storyteller(
     cut, k : str and int
         What is cut at first, one of ``cuts``, and how much is kept: one of the settings of
         ``CUTS``, or 0 for all.
+    tale : str
+        The story that stands there first, one of ``TALES``.
     cuts : tuple of str
         The cuts that readers may choose, of ``CUTS``.
     demo : bool
@@ -219,6 +224,17 @@ def storyteller(
     desk : bool
         Whether the head's sheets, all heads, right answers by job, and a field for a story of
         one's own stand beside the curve.
+    attend : mapping, optional
+        Functions of your own by the names of their tabs, each as ``attend`` of
+        :func:`lowrank_tutor.storyteller.forward`: of q, k, and v, (1, 4, n, 16) each, returning
+        (1, 4, n, 16), or one for each layer. They are called for the first story alone, and their
+        tabs stand beside it alone. The table of a function is what it reads from unit values, so
+        it must be linear in v.
+
+    Raises
+    ------
+    ValueError
+        If a name in ``attend`` is that of a built-in cut or its tab, or a result has another shape.
 
     Examples
     --------
@@ -228,10 +244,15 @@ def storyteller(
     """
     for name in cuts:
         one_of("cuts", name, CUTS)
-    words = TALES["far fact"]
+    words = TALES[one_of("tale", tale, TALES)]
     every = settings(one_of("cut", cut, cuts), words)
     one_of("k", k, every)
     first = measured(words, cut, k)
+    mine = {name: computed(name, words, f) for name, f in (attend or {}).items()}
+    tabs = {name: CUTS[name]._asdict() for name in cuts}
+    tabs |= {name: own_way(name)._asdict() for name in mine}
+    counts = {name: list(counted()[name].values()) for name in cuts}
+    uncounted = dict.fromkeys(counted()[cut][0], "\u2013")
     return figure(
         name="storyteller",
         engine=MODEL,
@@ -240,13 +261,14 @@ def storyteller(
         numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
         values=first,
         say=SAY,
-        remarks=REMARKS,
+        remarks=REMARKS | dict.fromkeys(mine, "It was computed for this story alone."),
         data={
             "words": PHRASES,
             "vocabulary": model.WORDS,
             "kinds": model.KINDS,
-            "cuts": {name: CUTS[name]._asdict() for name in cuts},
-            "counts": {name: list(counted()[name].values()) for name in cuts},
+            "cuts": tabs,
+            "own": mine,
+            "counts": counts | {name: [uncounted, counted()[cut][0]] for name in mine},
             "tales": TALES,
             "directions": CODES if RANDOM & {*cuts} else [],
             "demo": demonstration(every, k) if demo else [],
@@ -288,6 +310,38 @@ def as_options(cut: str, k: int) -> dict[str, Any]:
     if cut == "index":
         return {"attend": model.index(k, DIRECTIONS[:SMALL])}
     return {"attend": getattr(model, cut)(DIRECTIONS[:k] if cut in RANDOM else k)}
+
+
+def own_way(name: str) -> Way:
+    """Return the tab of a reader's own function."""
+    axis = f"“{name}” (1), or exact attention (all)"
+    return Way(name, axis, (1,), "", f"“{name}” for attention")
+
+
+def computed(name: str, words: str, attend: Any) -> dict[str, Any]:
+    """Return the tables and logits of a story under a reader's own attention."""
+    if name in (taken := [*CUTS, *(way.tab for way in CUTS.values())]):
+        raise ValueError(f"attend must be named other than {', '.join(taken)}, got {name!r}")
+    ids = [model.encode("<s> " + words)]
+    logits = model.forward(ids, attend=attend)[0, -1]
+    tables = model.tables(ids, attend=[as_cut(f) for f in one_a_layer(attend, model.exact)])
+    return {
+        "story": words,
+        "tables": tables.reshape(8, -1).round(6).tolist(),
+        "logits": logits.round(6).tolist(),
+    }
+
+
+def as_cut(attend: Any) -> model.Cut:
+    """Return attention with its table: what it reads from unit values, 16 at a time."""
+
+    def table(q: FloatArray, k: FloatArray) -> Any:
+        n, width = q.shape[-2:]
+        units = np.broadcast_to(np.eye(n, n + width), (*q.shape[:-1], n + width))
+        read = [attend(q, k, units[..., i : i + width]) for i in range(0, n, width)]
+        return np.concatenate(read, axis=-1)[..., :n]
+
+    return attend if isinstance(attend, model.Cut) else model.Cut(table)
 
 
 def measured(words: str, cut: str, k: int) -> dict[str, Any]:

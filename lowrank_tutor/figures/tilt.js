@@ -22,8 +22,6 @@ const tilt = ({ place, data, move, tell }) => {
   const original = layerPictures.canvas(row, "picture", size);
   const total = layerPictures.canvas(row, "sum", size);
   const newest = layerPictures.layer(row, "sheet", size);
-  const rest = layerPictures.canvas(row, "what is left out", size); // stands in the place of the sheet
-  rest.box.hidden = true;
   const around = (event) => {
     const { left, top, width, height } = original.canvas.getBoundingClientRect();
     return [event.clientX - left - width / 2, event.clientY - top - height / 2];
@@ -99,12 +97,6 @@ const tilt = ({ place, data, move, tell }) => {
   bar.axes({ x: [0, 2 * size * size], format: (value) => value.toLocaleString("en") });
 
   // What can be chosen
-  const leave = (on) => {
-    newest.box.hidden = on;
-    rest.box.hidden = !on;
-    draw();
-  };
-  const leftOut = controls.toggle(side, { label: "show what is left out", input: leave });
   const others = side.appendChild(element("details", {}, element("summary", {}, "other pictures")));
   const choice = controls.choice(others, {
     label: "picture",
@@ -176,13 +168,6 @@ const tilt = ({ place, data, move, tell }) => {
       { u, v } = found;
     newest.title("sheet " + k + (empty ? " is empty" : " alone"));
     newest.show(...[u[k - 1], v[k - 1]].map((part) => (empty ? part.map(() => 0) : part)));
-    if (!rest.box.hidden)
-      layerPictures.signs(
-        rest,
-        (i) => found.rows[Math.floor(i / size)][i % size] - sum[i],
-        sum.length,
-        128,
-      );
     const points = found.s.flatMap((s, i) =>
       isZero(s) ? [] : [[i + 1, Math.max(FLOOR, s / found.s[0])]],
     );
@@ -259,10 +244,6 @@ const tilt = ({ place, data, move, tell }) => {
       return state.k > size / 2 ? ["beyond"] : [];
     },
     eases: { tilt: 1, k: 1 },
-    clear: () => {
-      leftOut.show(false);
-      leave(false);
-    },
     share: (all) =>
       all.picture !== "own"
         ? [all, ""]

@@ -240,7 +240,7 @@ const twoCuts = ({ figure, place, data, move }) => {
   };
 
   // Another story, and the reader's own
-  const showStory = storyChoice(place, { tales, own: true, move });
+  const showStory = storyChoice(place, { tales, vocabulary, own: true, move });
   const demo = demonstrate(figure, { watch: board, steps: data.demo });
   new MutationObserver(() => state && draw()).observe(document.documentElement, {
     attributeFilter: ["data-theme"],

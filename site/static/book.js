@@ -60,44 +60,6 @@ document.addEventListener("copy", (event) => {
   copied.remove();
   event.preventDefault();
 });
-// Chapter 9 was once the end of chapter 8, and two sections of chapter 8 were in chapter 10: addresses of what moved lead
-// there, also with the state of a figure. So do those of how chapter 7 hid padding.
-const MOVED = {
-  "07-linformer": ["use-linformer", /^#(hide-tokens|def-norm-rule)$/],
-  "08-caches": [
-    "09-adapters",
-    /^#(change-weights-by-|send-less-of-|ex-caches-(lora|whiten|trap)$|thm-lora-step$|thm-muon$|practice-lora-)|\b(predict|draw_first)-4\b/,
-  ],
-  "10-states": ["08-caches", /^#(where-linformer-|tokens-chosen-|storyteller=)/],
-};
-const [there, moved] = MOVED[location.pathname.match(/([^/]*)\.html$/)?.[1]] ?? [];
-if (moved?.test(location.hash)) {
-  const named = {
-    "ex-caches-": "ex-adapters-",
-    "predict-4": "predict-1",
-    "draw_first-4": "draw_first",
-    "storyteller=": "storyteller-2=",
-  };
-  location.replace(
-    there +
-      ".html" +
-      location.hash.replace(/ex-caches-|(predict|draw_first)-4|storyteller=/, (old) => named[old]),
-  );
-}
-// After a long jump to the top the contents still mark the section that was left.
-let rest = 0;
-addEventListener(
-  "scroll",
-  () => {
-    clearTimeout(rest);
-    const clear = () =>
-      document
-        .querySelectorAll(".bd-sidebar-secondary .active")
-        .forEach((link) => link.classList.remove("active"));
-    if (scrollY < 100) rest = setTimeout(clear, 150);
-  },
-  { passive: true },
-);
 // Each fold is called by what it folds, and a proof by its theorem. Folds of one name are counted.
 addEventListener("load", () => {
   const seen = {};
@@ -212,41 +174,4 @@ addEventListener("DOMContentLoaded", async () => {
     },
     { capture: true, passive: true },
   );
-});
-// A word that names a color, in a figure's caption or the paragraph beside it, lights what has that color in the figure.
-addEventListener("load", () => {
-  const DRAWN = "svg :is(.line, .area, .dots, .word, .handle, .weight)",
-    NAMED = /\b(teal|orange|violet|gray)\b/i;
-  for (const figure of document.querySelectorAll(".bd-article figure.instrument.live")) {
-    if (figure.querySelector("canvas")) continue; // its colors are those of pictures
-    const around = figure.closest(".cell") ?? figure;
-    const places = [
-      figure.querySelector("figcaption"),
-      around.previousElementSibling,
-      around.nextElementSibling,
-    ];
-    const light = (color) =>
-      figure
-        .querySelectorAll(DRAWN)
-        .forEach((part) => part.classList.toggle("dim", color && !part.matches(`.${color}`)));
-    for (const place of places.filter((element) => element?.matches("p, figcaption"))) {
-      const walk = document.createTreeWalker(place, NodeFilter.SHOW_TEXT),
-        texts = [];
-      while (walk.nextNode()) if (NAMED.test(walk.currentNode.data)) texts.push(walk.currentNode);
-      for (let text of texts)
-        for (let found; (found = NAMED.exec(text.data));) {
-          const word = text.splitText(found.index),
-            color = found[1].toLowerCase();
-          text = word.splitText(color.length);
-          if (!figure.querySelector(`:is(${DRAWN}).${color}`)) continue;
-          const mark = document.createElement("span");
-          mark.className = "lights";
-          mark.style.borderColor = `var(--${color})`;
-          word.replaceWith(mark);
-          mark.append(word);
-          mark.addEventListener("pointerenter", () => light(color));
-          mark.addEventListener("pointerleave", () => light(""));
-        }
-    }
-  }
 });

@@ -1,6 +1,6 @@
 // What practice has left in the reader's browser, in sight: a ring beside each chapter, a map of promises on the front page,
 // and on "Your guesses" a list that can be exported and deleted.
-(() => {
+{
   const KEY = "lowrank-practice",
     record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -22,8 +22,6 @@
   const STATES = ["", "practiced", "kept"];
   /** 2 once the question alone was answered right on two different days, 1 if it was tried. */
   const state = (kept, kind) => (kind in kept ? (record(kept[kind]).days?.length >= 2 ? 2 : 1) : 0);
-  const button = (text, onclick) =>
-    element("button", { type: "button", class: "forget", onclick }, text);
   const rings = (kept, kinds) => {
     for (const link of all(".bd-sidebar-primary .toctree-l1 > a")) {
       const mine = kinds.filter(([, [, , page]]) => link.pathname.split(/[/.]/).includes(page));
@@ -97,30 +95,38 @@
     if (stored() !== written) return "This browser keeps nothing. Nothing has changed.";
     return `Imported ${brought.length} of the kinds.`;
   };
+  /** Below the list, a button that takes a file in. */
+  const addImport = (place) => {
+    const onchange = async () => {
+      const words = await bring(file.files[0]);
+      // The same file may be chosen again.
+      file.value = "";
+      show();
+      said.textContent = words;
+    };
+    const accept = ".json,application/json",
+      file = element("input", { type: "file", accept, hidden: true, onchange }),
+      said = element("output", { "aria-live": "polite" });
+    place.after(
+      element(
+        "p",
+        {},
+        element(
+          "button",
+          { type: "button", class: "forget", onclick: () => file.click() },
+          "Import",
+        ),
+        " ",
+        file,
+        said,
+      ),
+    );
+  };
   const list = (place, kept, kinds) => {
     const known = kinds.filter(([kind]) => kind in kept);
     if (!place.empty) {
-      const onchange = async () => {
-        const words = await bring(file.files[0]);
-        // The same file may be chosen again.
-        file.value = "";
-        show();
-        said.textContent = words;
-      };
-      const accept = ".json,application/json",
-        file = element("input", { type: "file", accept, hidden: true, onchange }),
-        said = element("output", { "aria-live": "polite" });
       place.empty = [...place.childNodes];
-      place.after(
-        element(
-          "p",
-          {},
-          button("Import", () => file.click()),
-          " ",
-          file,
-          said,
-        ),
-      );
+      addImport(place);
     }
     if (!known.length) return place.replaceChildren(...place.empty);
     const items = known.map(([kind, [, promise, page]]) => {
@@ -143,18 +149,7 @@
       },
       "Export",
     );
-    const forget = button("Delete", () => {
-      const before = stored();
-      localStorage.removeItem(KEY);
-      show();
-      const undo = button("Undo", () => {
-        localStorage.setItem(KEY, before);
-        show();
-        place.focus();
-      });
-      place.append(undo);
-      Object.assign(place, { tabIndex: -1 }).focus();
-    });
+    const forget = forgetButton("Delete", KEY, place, show);
     place.replaceChildren(element("ul", {}, ...items), element("p", {}, save, " ", forget));
   };
   const show = () => {
@@ -181,4 +176,4 @@
   addEventListener("storage", show);
   addEventListener("pageshow", show);
   document.addEventListener("practiced", show);
-})();
+}

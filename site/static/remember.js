@@ -1,6 +1,24 @@
 // What readers have guessed and answered is kept in their own browser, and nothing of it leaves that: an answer that was
 // opened is open when they come back, and the page "Your guesses" shows them all. Where nothing can be kept, every page
 // works as on a first visit.
+/** A button that deletes what is kept under a key; another one then brings it back. */
+const forgetButton = (words, key, place, show) => {
+  const button = (text, onclick) =>
+    element("button", { type: "button", class: "forget", onclick }, text);
+  return button(words, () => {
+    const before = localStorage.getItem(key);
+    localStorage.removeItem(key);
+    show();
+    const undo = button("Undo", () => {
+      localStorage.setItem(key, before);
+      undo.remove();
+      show();
+      place.focus();
+    });
+    place.after(undo);
+    Object.assign(place, { tabIndex: -1 }).focus();
+  });
+};
 {
   const KEY = "lowrank-tutor-guesses",
     EXERCISES = "form.check:not([data-kind])"; // problems of practice are kept apart
@@ -21,8 +39,6 @@
       return {};
     }
   };
-  // Where nothing can be kept, nothing throws: theme/head.py.
-  const write = (pages) => localStorage.setItem(KEY, JSON.stringify(pages));
   let ready = false; // once the page shows what was kept: what it shows before is no news
   const keep = (kind, name, value) => {
     if (!ready) return;
@@ -37,7 +53,7 @@
       exercises: all(EXERCISES).length,
       [kind]: value ? { ...others, [name]: value } : others,
     };
-    write(pages);
+    localStorage.setItem(KEY, JSON.stringify(pages)); // where nothing can be kept, nothing throws: theme/head.py
   };
 
   const question = (figure) => figure.querySelector(".question").textContent;
@@ -169,29 +185,7 @@
       );
       place.replaceChildren(...(parts.length ? [...parts, forget] : empty));
     };
-    const forget = element(
-      "button",
-      {
-        type: "button",
-        class: "forget",
-        onclick: () => {
-          const before = read();
-          localStorage.removeItem(KEY);
-          show();
-          undo.onclick = () => {
-            write(before);
-            undo.remove();
-            show();
-            place.focus();
-          };
-          place.after(undo);
-          place.tabIndex = -1;
-          place.focus();
-        },
-      },
-      "Forget all",
-    );
-    const undo = element("button", { type: "button", class: "forget" }, "Undo");
+    const forget = forgetButton("Forget all", KEY, place, show);
     addEventListener("pageshow", show);
     addEventListener("storage", show);
     show();

@@ -1,7 +1,7 @@
 // The page of what was found: sections, terms, and functions that hold the words of a question, best first, each with the
 // lines where they stand (search-data.js, see site/search.py). A rare word counts more than a common one, a title more than
 // text, words that stand together more than words apart, and a chapter more than a page of reference.
-addEventListener("DOMContentLoaded", () => {
+{
   const LEAST = 8,
     MOST = 25,
     LINES = 30; // results; words shown of each
@@ -23,52 +23,46 @@ addEventListener("DOMContentLoaded", () => {
           .replace(/(?<=..)(ations?|ions?|ates?|ated|ating|ies|ied|ing|ed|es|s|ly|y|e)$/, "")
           .replace(/([bgmnprt])\1$/, "$1")
       : word.replace(/(?<=...)s$/, "");
-  const place = document.querySelector("#search-results"),
-    asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
-  const field = document.querySelector(".bd-search-container input");
-  field.value = asked;
-  if (!asked) return;
-  const all = cut(asked),
-    rare = all.filter((word) => !COMMON.has(word)),
-    query = [...new Set((rare.length ? rare : all).map(stem))].slice(0, 20);
-  // Words that this book uses for what was asked (site/synonyms.json) count, too, but less.
-  const spaced = (words) => ` ${words.map(stem).join(" ")} `;
-  const also = Object.entries(window.synonyms)
-    .filter(([words]) => spaced(all).includes(spaced(cut(words))))
-    .flatMap(([, words]) => cut(words).map(stem));
-  const share = new Map([...also.map((word) => [word, 0.5]), ...query.map((word) => [word, 1])]);
-  const documents = window.places.map(([address, page, title, text]) => {
-    const heads = cut(title).map(stem),
-      inside = cut(text).map(stem),
+  const stems = (text) => cut(text).map(stem);
+
+  // What was asked, and what it is worth
+  const understood = (asked, documents) => {
+    const all = cut(asked),
+      rare = all.filter((word) => !COMMON.has(word)),
+      query = [...new Set((rare.length ? rare : all).map(stem))].slice(0, 20);
+    // Words that this book uses for what was asked (site/synonyms.json) count, too, but less.
+    const spaced = (text) => ` ${stems(text).join(" ")} `;
+    const also = Object.entries(window.synonyms)
+      .filter(([words]) => spaced(asked).includes(spaced(words)))
+      .flatMap(([, words]) => stems(words));
+    const share = new Map([...also.map((word) => [word, 0.5]), ...query.map((word) => [word, 1])]);
+    const worth = new Map(
+      [...share].map(([word, part]) => {
+        const holding = documents.filter(({ counts }) => counts.has(word)).length;
+        return [word, part * Math.log(1 + documents.length / (holding + 0.5))];
+      }),
+    );
+    return { query, worth };
+  };
+  const counted = ([address, page, title, text]) => {
+    const heads = stems(title),
+      inside = [...heads, ...stems(text)],
       counts = new Map();
-    for (const word of [...heads, ...inside]) counts.set(word, (counts.get(word) ?? 0) + 1);
-    return {
-      address,
-      page,
-      title,
-      text,
-      heads: new Set(heads),
-      pages: new Set(cut(page).map(stem)),
-      inside: [...heads, ...inside],
-      counts,
-    };
-  });
-  const worth = new Map(
-    [...share].map(([word, part]) => {
-      const holding = documents.filter(({ counts }) => counts.has(word)).length;
-      return [word, part * Math.log(1 + documents.length / (holding + 0.5))];
-    }),
-  );
-  const score = ({ address, title, heads, pages, inside, counts }) => {
+    for (const word of inside) counts.set(word, (counts.get(word) ?? 0) + 1);
+    const pages = new Set(stems(page));
+    return { address, page, title, text, heads: new Set(heads), pages, inside, counts };
+  };
+  const weight = (address) => {
+    if (/\/\d\d-/.test(address)) return 1.2;
+    if (/glossary|bibliography/.test(address)) return 0.8;
+    return /#(module-)?lowrank_tutor/.test(address) ? 0.4 : 1;
+  };
+  const score = (asked, { query, worth }, { address, title, heads, pages, inside, counts }) => {
     let sum = 0;
-    for (const word of share.keys()) {
+    for (const [word, each] of worth) {
       const count = counts.get(word) ?? 0;
-      if (count)
-        sum +=
-          worth.get(word) *
-          ((2.2 * count) / (count + 0.6 + inside.length / 200) +
-            1.5 * heads.has(word) +
-            0.5 * pages.has(word));
+      const often = (2.2 * count) / (count + 0.6 + inside.length / 200);
+      if (count) sum += each * (often + 1.5 * heads.has(word) + 0.5 * pages.has(word));
     }
     const together = new Set(inside.map((word, i) => `${word} ${inside[i + 1]}`));
     query.slice(1).forEach((word, i) => {
@@ -76,31 +70,24 @@ addEventListener("DOMContentLoaded", () => {
     });
     if (/[._]/.test(asked) && title.toLowerCase().split(".").includes(asked.toLowerCase()))
       sum *= 3; // a function, by its name
-    return (
-      sum *
-      (/\/\d\d-/.test(address)
-        ? 1.2
-        : /glossary|bibliography/.test(address)
-          ? 0.8
-          : /#(module-)?lowrank_tutor/.test(address)
-            ? 0.4
-            : 1)
-    );
+    return sum * weight(address);
   };
-  const best = documents
-    .map((each) => [score(each), each])
-    .filter(([points]) => points > 0)
-    .sort((a, b) => b[0] - a[0]);
-  const shown = best
-    .filter(([points], i) => i < LEAST || points > 0.3 * best[0][0])
-    .slice(0, MOST)
-    .map(([, each]) => each);
+  const found = (asked, known, documents) => {
+    const best = documents
+      .map((each) => [score(asked, known, each), each])
+      .filter(([points]) => points > 0)
+      .sort((a, b) => b[0] - a[0]);
+    return best
+      .filter(([points], i) => i < LEAST || points > 0.3 * best[0][0])
+      .slice(0, MOST)
+      .map(([, each]) => each);
+  };
+
+  // The page
   /** The words around those that were asked for, as many of them as stand together. */
-  const lines = (text) => {
+  const lines = (text, worth) => {
     const parts = text.split(" "),
-      points = parts.map((part) =>
-        Math.max(0, ...cut(part).map((word) => worth.get(stem(word)) ?? 0)),
-      );
+      points = parts.map((part) => Math.max(0, ...stems(part).map((word) => worth.get(word) ?? 0)));
     let sum = 0,
       most = -1,
       start = 0;
@@ -116,25 +103,35 @@ addEventListener("DOMContentLoaded", () => {
     if (start + LINES < parts.length) paragraph.append("…");
     return paragraph;
   };
-  const missing = cut(asked).filter(
-    (word) => query.includes(stem(word)) && !documents.some(({ counts }) => counts.has(stem(word))),
-  );
-  const nowhere = missing.length ? `; not in the book: ${missing.join(", ")}` : "";
-  const said = element(
-    "p",
-    { role: "status" },
-    shown.length
-      ? `${shown.length} ${shown.length > 1 ? "places" : "place"}, best first${nowhere}`
-      : "These words did not match any place in the book.",
-  );
-  const list = element("ul");
-  place.append(said, list);
-  for (const { address, page, title, text } of shown) {
+  const item = ({ address, page, title, text }, { query, worth }) => {
     const [file, anchor] = address.split("#"),
       href = `${file}?highlight=${encodeURIComponent(query.join(" "))}${anchor ? `#${anchor}` : ""}`,
-      item = element("li", {}, element("a", { href }, title));
-    if (!title.endsWith(page)) item.append(element("small", {}, ` ${page}`));
-    if (text) item.append(lines(text));
-    list.append(item);
-  }
-});
+      made = element("li", {}, element("a", { href }, title));
+    if (!title.endsWith(page)) made.append(element("small", {}, ` ${page}`));
+    if (text) made.append(lines(text, worth));
+    return made;
+  };
+  const status = (asked, { query }, documents, many) => {
+    const absent = (word) =>
+      query.includes(word) && !documents.some(({ counts }) => counts.has(word));
+    const missing = cut(asked).filter((word) => absent(stem(word)));
+    const nowhere = missing.length ? `; not in the book: ${missing.join(", ")}` : "";
+    return many
+      ? `${many} ${many > 1 ? "places" : "place"}, best first${nowhere}`
+      : "These words did not match any place in the book.";
+  };
+  addEventListener("DOMContentLoaded", () => {
+    const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+    document.querySelector(".bd-search-container input").value = asked;
+    if (!asked) return;
+    const documents = window.places.map(counted),
+      known = understood(asked, documents),
+      shown = found(asked, known, documents);
+    document
+      .querySelector("#search-results")
+      .append(
+        element("p", { role: "status" }, status(asked, known, documents, shown.length)),
+        element("ul", {}, ...shown.map((each) => item(each, known))),
+      );
+  });
+}

@@ -115,6 +115,16 @@ def test_own_story(show):
     check(hand)
     hand.figure.get_by_label("layer 1, head 2").click()
     assert hand.call("state")["head"] == 1
+    spoken = hand.figure.get_by_role("radio", name="Ada", exact=True)
+    spoken.nth(1).press("ArrowLeft")  # asked, a word shows whom it listens to
+    assert hand.figure.locator(".asks").inner_text() == "."
+    field.fill("Ada we")
+    assert hand.figure.get_by_role("option").all_inner_texts() == ["wears", "were"]
+    for key in ("ArrowDown", "Enter", "j", "Escape", "a", "ArrowDown", "Enter"):
+        field.press(key)
+    assert field.input_value() == "Ada wears jam "
+    hand.figure.get_by_role("option", name="now", exact=True).click()
+    assert field.input_value() == "Ada wears jam now "
     field.fill("Zoe wears plum")
     field.press("Enter")
     hand.said('got "plum"')
@@ -123,10 +133,30 @@ def test_own_story(show):
     assert hand.call("state")["story"] in TALES.values()
 
 
+@pytest.mark.parametrize(
+    "attend", [st.window(8), lambda q, k, v: st.window(8)(q, k, v), [st.window(8)] * 2]
+)
+def test_own_function_is_a_tab(show, attend):
+    """It shows what a built-in window does, and goes with the story that it was computed for."""
+    hand = show(storyteller(attend={"mine": attend}))
+    hand.figure.get_by_label("mine", exact=True).check()
+    expected, shown = measured(TALES["far fact"], "window", 8), hand.call("numbers")
+    assert [shown["right"], shown["table_error"]] == pytest.approx(
+        [expected["right"], expected["table_error"]], abs=1e-4
+    )
+    hand.button("another story").click()
+    assert hand.call("state")["cut"] == "sheets"
+    assert not hand.figure.get_by_label("mine", exact=True).is_visible()
+    for name, refused in {"Window": attend, "short": lambda q, k, v: v[:, :1]}.items():
+        with pytest.raises(ValueError, match="attend must"):
+            storyteller(attend={name: refused})
+
+
 def test_ring_follows_the_curve(hand):
     """The ring is the second stop, after the cuts."""
     hand.set(**storyteller().state)
-    stops = "(f) => [...f.querySelectorAll('input, button, [tabindex]')].map((e) => e.role)"
+    stops = """(f) => [...f.querySelectorAll('input, button, [tabindex]')]
+      .filter((e) => e.type !== 'radio' || e.checked).map((e) => e.role)"""
     assert hand.figure.evaluate(stops).index("slider") < 5
     ring = hand.handle("How much is kept")
     for key, k in {

@@ -216,7 +216,7 @@ def test_progress_in_sight(visit):
         assert json.loads(over.evaluate(f"localStorage['{KEY}']")) == before
     place.get_by_role("button", name="Delete").click()
     assert over.evaluate(f"localStorage.getItem('{KEY}')") is None
-    place.get_by_role("button", name="Undo").click()
+    over.get_by_role("button", name="Undo").click()
     assert place.locator("li").count() == 1
     mine = before["storage"]
     days = [*record(0, 2)["days"], *mine["days"][1:]]

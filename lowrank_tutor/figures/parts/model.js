@@ -120,11 +120,11 @@ const storytellerModel = (file) => {
     return table;
   };
   /** Random rows along which keys and queries are compared: those that the page carries. */
-  const along = (x, n, w, count) => linear(x, w.subarray(0, count * WIDTH), n, count);
-  const features = (q, k, n, m, w) => {
+  const along = (x, n, count) => linear(x, model.directions.subarray(0, count * WIDTH), n, count);
+  const features = ({ q, k, n, m }) => {
     const of = (x) => {
       const small = x.map((value) => value / WIDTH ** 0.25),
-        f = along(small, n, w, m);
+        f = along(small, n, m);
       return f.map((value, at) => {
         const row = small.subarray(Math.floor(at / m) * WIDTH, (Math.floor(at / m) + 1) * WIDTH);
         return Math.exp(value - row.reduce((a, b) => a + b * b, 0) / 2);
@@ -138,20 +138,20 @@ const storytellerModel = (file) => {
     });
     return table;
   };
-  const transposed = (w, count) =>
+  const transposed = (count) =>
     Float64Array.from(
       { length: count * WIDTH },
-      (_, at) => w[(at % count) * WIDTH + Math.floor(at / count)],
+      (_, at) => model.directions[(at % count) * WIDTH + Math.floor(at / count)],
     );
   /** Keys as their images under the first m directions, carried back: W^T W k / m. */
-  const projected = (k, n, m, w) =>
-    linear(along(k, n, w, m), transposed(w, m), n, WIDTH).map((value) => value / m);
-  const signs = (k, n, m, w) => {
-    const sides = along(k, n, w, m).map((value, at) => {
+  const projected = (k, n, m) =>
+    linear(along(k, n, m), transposed(m), n, WIDTH).map((value) => value / m);
+  const signs = (k, n, m) => {
+    const sides = along(k, n, m).map((value, at) => {
       const row = k.subarray(Math.floor(at / m) * WIDTH, (Math.floor(at / m) + 1) * WIDTH);
       return (value >= 0 ? 1 : -1) * Math.hypot(...row);
     });
-    return linear(sides, transposed(w, m), n, WIDTH).map(
+    return linear(sides, transposed(m), n, WIDTH).map(
       (value) => (value * Math.sqrt(Math.PI / 2)) / m,
     );
   };
@@ -187,18 +187,17 @@ const storytellerModel = (file) => {
   const KEYS = {
     // cuts that change keys, or keys and values
     bits: (k, n, m) => rounded(k, m),
-    projected: (k, n, m) => projected(k, n, m, model.directions),
-    signs: (k, n, m) => signs(k, n, m, model.directions),
+    projected,
+    signs,
   };
   const TABLES = {
     // cuts that change the table; `whole` is the exact one, `svd` gives its sheets
     sheets: ({ n, m, svd }) => sum(svd(), n, m),
     window: ({ x, n, m }) => softmax(x, n, (i, j) => i - j < m),
     means: ({ x, n, m }) => means(x, n, m),
-    features: ({ q, k, n, m }) => features(q, k, n, m, model.directions),
+    features,
     top: ({ x, n, m }) => softmax(x, n, among(x, n, m)),
-    index: ({ q, k, x, n, m }) =>
-      softmax(x, n, among(scores(q, projected(k, n, SMALL, model.directions), n), n, m)),
+    index: ({ q, k, x, n, m }) => softmax(x, n, among(scores(q, projected(k, n, SMALL), n), n, m)),
     unusual: ({ k, x, n, m }) => {
       const far = distances(k, n),
         isNew = (at) => Math.floor(at / n) - (at % n) < Math.ceil(m / 2);

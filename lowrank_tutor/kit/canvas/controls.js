@@ -1,10 +1,9 @@
-// Native controls, each with its words: a slider, choices, a switch, a button.
+// Native controls, each with its words: a slider, choices, a button.
 //
 //   const tilt = controls.range(place, { label: "tilt", min: 0, max: 45, step: 1, input: (tilt) => move({ tilt }) });
 //   tilt.show(5, "5 degrees");
 //   const picture = controls.choice(place, { label: "picture", options: { disc: "a disc" }, input: (it) => ... });
 //   picture.show("disc"); picture.offer("disc", false);        // a choice that is not offered is hidden
-//   controls.toggle(place, { label: "show it", input: (on) => ... }).show(true);
 //   controls.button(place, "Another", () => ...);
 //   controls.player(place, { stations: [0, 1, 3], seconds: 5, at: () => state.t, input: (t) => move({ t }) });
 //   const panels = controls.box(place, "panels");               // a part of the place; the class is one of the style's
@@ -45,14 +44,6 @@ const controls = (() => {
       offer: (value, on) =>
         buttons.forEach((radio) => radio.value === value && (radio.parentNode.hidden = !on)),
     };
-  };
-
-  const toggle = (place, { label, input }) => {
-    // not of the class "toggle", which Sphinx folds
-    const box = element("input", { type: "checkbox", autocomplete: "off" });
-    place.append(element("label", { class: "control switch" }, box, label));
-    box.addEventListener("change", () => input(box.checked));
-    return { show: (on) => (box.checked = on) };
   };
 
   const button = (place, words, press) => {
@@ -113,5 +104,5 @@ const controls = (() => {
     return press;
   };
 
-  return { box, titled, range, choice, toggle, button, player };
+  return { box, titled, range, choice, button, player };
 })();

@@ -28,38 +28,141 @@ const passOn = (kind, figure) => {
   addEventListener(kind, () => held.deref()?.dispatchEvent(new Event(kind)));
 };
 
+/** The part of the page's address that is a figure's. */
+const addressOf = (figure) => {
+  const { name } = figure.dataset;
+  const alike = document.querySelectorAll('figure.instrument[data-name="' + name + '"]');
+  const earlier = [...alike].indexOf(figure);
+  const key = (earlier > 0 ? name + "-" + (earlier + 1) : name) + "="; // a second one of a page has an address of its own
+  const parts = () => location.hash.slice(1).split("&").filter(Boolean);
+  return {
+    read: () =>
+      parts()
+        .find((part) => part.startsWith(key))
+        ?.slice(key.length),
+    write: (packed) => {
+      const others = parts().filter((part) => !part.startsWith(key));
+      history.replaceState(history.state, "", "#" + [...others, key + packed].join("&"));
+    },
+  };
+};
+
+/** The sentence of a figure: shown at once, and told to those who hear the page. */
+const speech = (figure) => {
+  const said = figure.querySelector("p[role=status]");
+  const [room, line] = [element("span"), element("p")]; // the room of the longest sentence
+  said.before(element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
+  let rest = 0;
+  const self = {
+    grows: false,
+    show: (text) => {
+      if (self.grows && text.length > room.textContent.length) room.textContent = text;
+      stage.say(line, text);
+    },
+    tell: (text) => {
+      self.wait();
+      said.textContent = text;
+      self.show(text);
+    },
+    /** Tell a sentence once nothing has moved for PAUSE. */
+    later: (sentence) => {
+      self.wait();
+      rest = setTimeout(() => self.tell(sentence()), PAUSE);
+    },
+    wait: () => clearTimeout(rest),
+  };
+  return self;
+};
+
+const between = (from, to, share, whole) => {
+  if (Array.isArray(to)) return to.map((value, i) => between(from[i], value, share, whole));
+  return whole && share < 1 ? Math.round(from + share * (to - from)) : from + share * (to - from);
+};
+
+/** How a figure gets to a state: at once, or on a way that any later wish ends. `own` has what only mount knows. */
+const journeys = (figure, own) => {
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let goal = null,
+    wishes = 0;
+  const set = (partial) => {
+    wishes++;
+    goal = null;
+    return own.put(partial);
+  };
+  const move = async (partial) => {
+    own.spoken.wait();
+    try {
+      await set(partial);
+      own.spoken.later(own.sentence);
+    } catch (error) {
+      own.spoken.tell(error.message);
+    }
+  };
+  /** Whether what is drawn goes to its new place in MORPH, by the style: after a choice, and until a hand moves on. */
+  const glide = (on) => figure.classList.toggle("glides", on);
+  /** Move there in MORPH; any other wish ends it. A reader who wants no motion is there at once. */
+  const morph = async (partial) => {
+    const from = own.state(),
+      to = { ...from, ...partial },
+      begun = performance.now();
+    const eased = Object.entries(own.eases()).filter(
+      ([part]) => String(from[part]) !== String(to[part]),
+    );
+    const mine = ++wishes;
+    goal = partial;
+    glide(!eased.length);
+    own.busy(1);
+    try {
+      for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
+        await new Promise(requestAnimationFrame);
+        share = Math.min(1, (performance.now() - begun) / MORPH); // the time of a frame may be before `begun`
+        const parts = eased.map(([part, whole]) => [
+          part,
+          between(from[part], to[part], 1 - (1 - share) ** 3, whole),
+        ]);
+        if (share < 1 && mine === wishes) await own.put({ ...to, ...Object.fromEntries(parts) });
+      }
+    } finally {
+      own.busy(-1);
+    }
+    if (mine !== wishes) return;
+    goal = null;
+    await move(partial);
+  };
+  /** What a reader does on the way begins at its end. */
+  const land = () => {
+    glide(false);
+    if (goal) set(goal);
+  };
+  ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
+  figure.addEventListener("change", ({ target }) => glide(target.matches("[type=radio]")), true);
+  return { set, move, morph };
+};
+
+/** What brings a figure to its start, and a link to what it shows. */
+const addButtons = (place, words, reset, copy) => {
+  const buttons = controls.box(place, "instrument-buttons");
+  controls.button(buttons, words.reset, reset);
+  // Nobody sees the address of a frame, and nobody else can open that of JupyterLab.
+  if (window === window.top && !document.getElementById("jupyter-config-data")) {
+    controls.button(buttons, words.copy, copy);
+  }
+  return buttons;
+};
+
 const mount = (figure, build) => {
   if (figure.instrument) return;
   const content = figure.querySelector('script[type="application/json"]').textContent;
   const { state: start, data, formats, say, remarks, words } = JSON.parse(content);
-  const { name } = figure.dataset;
-  const earlier = [
-    ...document.querySelectorAll('figure.instrument[data-name="' + name + '"]'),
-  ].indexOf(figure);
-  const key = earlier > 0 ? name + "-" + (earlier + 1) : name; // a second one of a page has an address of its own
+  const address = addressOf(figure),
+    spoken = speech(figure);
   const place = figure.querySelector(".instrument-live");
-  const said = figure.querySelector("p[role=status]");
   const shown = Object.fromEntries(
     [...figure.querySelectorAll("dl data")].map((one) => [one.dataset.name, one]),
   );
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  const [room, line] = [element("span"), element("p")]; // the room of the longest sentence
-  said.before(element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
   let state = start,
-    goal = null,
-    rest = 0,
-    pending = 0,
-    wishes = 0;
+    pending = 0;
 
-  const show = (text) => {
-    if (!me.begun && text.length > room.textContent.length) room.textContent = text;
-    stage.say(line, text);
-  };
-  const tell = (text) => {
-    clearTimeout(rest);
-    said.textContent = text;
-    show(text);
-  };
   const sentence = () => {
     const values = { ...state, ...me.numbers(), ...(me.values ? me.values() : {}) };
     const more = me.remarks ? me.remarks() : [];
@@ -73,7 +176,7 @@ const mount = (figure, build) => {
       stage.write(shown[number], { value });
       stage.say(shown[number], format(value, formats[number] || ","));
     });
-  const describe = () => show(me.begun && !me.begun() ? "" : sentence());
+  const describe = () => spoken.show(me.begun && !me.begun() ? "" : sentence());
   const busy = (by) => figure.setAttribute("aria-busy", String(Boolean((pending += by))));
   const put = async (partial) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
@@ -93,113 +196,42 @@ const mount = (figure, build) => {
     write();
     describe();
   };
-  const set = (partial) => {
-    wishes++;
-    goal = null;
-    return put(partial);
-  };
-  const move = async (partial) => {
-    clearTimeout(rest);
-    try {
-      await set(partial);
-      clearTimeout(rest);
-      rest = setTimeout(() => tell(sentence()), PAUSE);
-    } catch (error) {
-      tell(error.message);
-    }
-  };
-  /** Whether what is drawn goes to its new place in MORPH, by the style: after a choice, and until a hand moves on. */
-  const glide = (on) => figure.classList.toggle("glides", on);
-  const between = (from, to, share, whole) => {
-    if (Array.isArray(to)) return to.map((value, i) => between(from[i], value, share, whole));
-    return whole && share < 1 ? Math.round(from + share * (to - from)) : from + share * (to - from);
-  };
-  /** Move there in MORPH; any other wish ends it. A reader who wants no motion is there at once. */
-  const morph = async (partial) => {
-    const from = state,
-      to = { ...state, ...partial },
-      begun = performance.now();
-    const eased = Object.entries(me.eases || {}).filter(
-      ([part]) => String(from[part]) !== String(to[part]),
-    );
-    const mine = ++wishes;
-    goal = partial;
-    glide(!eased.length);
-    busy(1);
-    try {
-      for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
-        await new Promise(requestAnimationFrame);
-        share = Math.min(1, (performance.now() - begun) / MORPH); // the time of a frame may be before `begun`
-        const parts = eased.map(([part, whole]) => [
-          part,
-          between(from[part], to[part], 1 - (1 - share) ** 3, whole),
-        ]);
-        if (share < 1 && mine === wishes) await put({ ...to, ...Object.fromEntries(parts) });
-      }
-    } finally {
-      busy(-1);
-    }
-    if (mine !== wishes) return;
-    goal = null;
-    await move(partial);
-  };
-  /** What a reader does on the way begins at its end. */
-  const land = () => {
-    glide(false);
-    if (goal) set(goal);
-  };
+  const now = { state: () => state, eases: () => me.eases || {} };
+  const { set, move, morph } = journeys(figure, { ...now, put, busy, spoken, sentence });
 
-  const others = () =>
-    location.hash
-      .slice(1)
-      .split("&")
-      .filter((part) => part && !part.startsWith(key + "="));
   const fromAddress = async () => {
-    const mine = location.hash
-      .slice(1)
-      .split("&")
-      .find((part) => part.startsWith(key + "="));
-    if (!mine) return false;
+    const mine = address.read();
+    if (mine === undefined) return false;
     try {
-      await set(unpack(mine.slice(key.length + 1), start));
+      await set(unpack(mine, start));
       const { top, bottom } = figure.getBoundingClientRect();
       if (top > innerHeight / 2 || bottom < innerHeight / 2)
         figure.scrollIntoView({ block: "nearest" });
-      return true;
     } catch (_) {
       await set({});
-      tell(words.bad_address);
-      return true;
+      spoken.tell(words.bad_address);
     }
+    return true;
   };
   const copy = async () => {
     const [carried, note] = me.share ? me.share(state) : [state, ""];
-    history.replaceState(
-      history.state,
-      "",
-      "#" + [...others(), key + "=" + pack(carried)].join("&"),
-    );
+    address.write(pack(carried));
     const copied = await navigator.clipboard?.writeText(location.href).then(
       () => true,
       () => false,
     );
-    tell([copied ? words.copied : words.in_address, note].join(" ").trim());
+    spoken.tell([copied ? words.copied : words.in_address, note].join(" ").trim());
   };
 
-  const me = build({ figure, place, data, move, morph, tell });
+  const me = build({ figure, place, data, move, morph, tell: spoken.tell });
+  spoken.grows = !me.begun;
   const longest = Object.values(remarks).reduce(
     (most, one) => (one.length > most.length ? one : most),
     "",
   );
-  if (!me.begun) show([say, longest, me.room].join(" ").replace(/\{[^}]*\}/g, "00000"));
-  line.textContent = "";
+  spoken.show([say, longest].join(" ").replace(/\{[^}]*\}/g, "00000"));
+  spoken.show("");
   figure.classList.add("live");
-  ["pointerdown", "click", "keydown"].forEach((kind) => figure.addEventListener(kind, land, true));
-  figure.addEventListener(
-    "change",
-    ({ target }) => glide(target.matches("[type=radio], [type=checkbox]")),
-    true,
-  );
   figure.instrument = {
     state: () => structuredClone(state),
     set,
@@ -207,15 +239,11 @@ const mount = (figure, build) => {
     numbers: () => ({ ...me.numbers() }),
     table: () => structuredClone(me.table()),
   };
-  const buttons = controls.box(place, "instrument-buttons");
-  controls.button(buttons, words.reset, () => {
-    if (me.clear) me.clear();
+  const reset = () => {
+    me.clear?.();
     morph(start);
-  });
-  // Nobody sees the address of a frame, and nobody else can open that of JupyterLab.
-  if (window === window.top && !document.getElementById("jupyter-config-data")) {
-    controls.button(buttons, words.copy, copy);
-  }
+  };
+  const buttons = addButtons(place, words, reset, copy);
   fromAddress().then((found) => found || set({}));
   figure.addEventListener("hashchange", fromAddress);
   passOn("hashchange", figure);

@@ -94,49 +94,52 @@ const stage = (() => {
     );
   };
 
-  const panel = (parent, options) => {
-    const { label, width = 288, height = 200, xLog, yLog, margin = [10, 10, 34, 40] } = options;
-    let { x = [0, 1], y = [0, 1] } = options;
+  const round = (value) => Math.round(value * 100) / 100;
+  const step = (letter, pixels) => letter + pixels.map(round).join(" ");
+
+  /** Where the points of a panel are in pixels, and the points of pixels. */
+  const plotOf = ({
+    width = 288,
+    height = 200,
+    margin = [10, 10, 34, 40],
+    x = [0, 1],
+    y = [0, 1],
+    xLog,
+    yLog,
+  }) => {
     const [top, right, bottom, left] = margin;
-    const svg = make(
-      "svg",
-      { viewBox: [0, 0, width, height].join(" "), role: "group", "aria-label": label },
-      parent,
-    );
-    const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) =>
-      make("g", { class: name }, svg),
-    );
-    const things = new Map(),
-      handles = new Map();
-    const toX = (value) => left + part(value, x, xLog) * (width - left - right);
-    const toY = (value) => height - bottom - part(value, y, yLog) * (height - top - bottom);
-    const pixel = ([a, b]) => [toX(a), toY(b)];
-    const point = ([a, b]) => [
-      whole((a - left) / (width - left - right), x, xLog),
-      whole((height - bottom - b) / (height - top - bottom), y, yLog),
-    ];
-    /** The point of the plot nearest to these pixels: nothing is dragged out of it, under what lies around it. */
-    const inside = ([a, b]) =>
-      point([clamp(a, left, width - right), clamp(b, top, height - bottom)]);
-    const at = (event) => {
-      const box = svg.getBoundingClientRect();
-      return [
-        ((event.clientX - box.left) * width) / box.width,
-        ((event.clientY - box.top) * height) / box.height,
-      ];
+    const long = width - left - right,
+      tall = height - top - bottom;
+    const plot = {
+      ...{ width, height, top, right, bottom, left, long, tall, x, y },
+      toX: (value) => left + part(value, plot.x, xLog) * long,
+      toY: (value) => height - bottom - part(value, plot.y, yLog) * tall,
+      pixel: ([a, b]) => [plot.toX(a), plot.toY(b)],
+      point: ([a, b]) => [
+        whole((a - left) / long, plot.x, xLog),
+        whole((height - bottom - b) / tall, plot.y, yLog),
+      ],
+      /** The point of the plot nearest to these pixels: nothing is dragged out of it, under what lies around it. */
+      inside: ([a, b]) =>
+        plot.point([clamp(a, left, width - right), clamp(b, top, height - bottom)]),
     };
+    return plot;
+  };
+
+  /** What is drawn on a panel: axes into one group, and marks into another, each by its name. */
+  const drawing = (plot, svg, grid, marks) => {
+    const { width, height, top, right, bottom, left } = plot;
+    const things = new Map();
     const thing = (name, tag, look, attributes) => {
       if (!things.has(name)) things.set(name, make(tag, {}, marks));
       const element = things.get(name);
       write(element, { class: look || "ink", ...attributes });
       return element;
     };
-    const round = (value) => Math.round(value * 100) / 100;
-    const step = (letter, pixels) => letter + pixels.map(round).join(" ");
-    const path = (points) => points.map((p, i) => step(i ? "L" : "M", pixel(p))).join("");
+    const path = (points) => points.map((p, i) => step(i ? "L" : "M", plot.pixel(p))).join("");
     /** All ticks of the horizontal axis, or each second, third, ... one, so that none is written over another. */
     const apart = (ticks) => {
-      const far = (i, j) => Math.abs(toX(ticks[i][0]) - toX(ticks[j][0]));
+      const far = (i, j) => Math.abs(plot.toX(ticks[i][0]) - plot.toX(ticks[j][0]));
       const need = (i, j) => (wide(ticks[i][1]) + wide(ticks[j][1])) / 2 + wide(" ");
       const fits = ticks
         .map((_, i) => i + 1)
@@ -147,19 +150,7 @@ const stage = (() => {
         fits.find((one) => (ticks.length - 1) % one === 0 && one <= 2 * fits[0]) ?? fits[0]; // with the last tick
       return ticks.filter((_, i) => i % by === 0);
     };
-    /** The handle whose ring is here: of several the nearest, which another one may cover. */
-    const under = ([a, b]) => {
-      const far = ({ place: [p, q] }) => Math.hypot(p - a, q - b);
-      const shown = [...handles.values()].filter(
-        (one) => !one.grip.hasAttribute("hidden") && far(one) < RING,
-      );
-      return shown.sort((one, other) => far(one) - far(other))[0];
-    };
-
-    const self = {
-      svg,
-      pixel,
-      point,
+    return {
       axes: ({
         x: xs = [],
         y: ys = [],
@@ -168,13 +159,15 @@ const stage = (() => {
         format = (value) => String(value).replace("-", "\u2212"),
       }) => {
         const named = apart(xs.map((v) => [v, format(v, "x")]).filter(([, words]) => words));
-        const upright = xs.map((v) => "M" + round(toX(v)) + " " + top + "V" + (height - bottom));
-        const level = ys.map((v) => "M" + left + " " + round(toY(v)) + "H" + (width - right));
+        const upright = xs.map(
+          (v) => "M" + round(plot.toX(v)) + " " + top + "V" + (height - bottom),
+        );
+        const level = ys.map((v) => "M" + left + " " + round(plot.toY(v)) + "H" + (width - right));
         const middle = (top + height - bottom) / 2,
           turn = "rotate(-90 11 " + middle + ")";
         const texts = [
-          ...named.map(([v, words]) => [toX(v), height - bottom + 13, "middle", words]),
-          ...ys.map((v) => [left - 5, toY(v) + 4, "end", format(v, "y")]),
+          ...named.map(([v, words]) => [plot.toX(v), height - bottom + 13, "middle", words]),
+          ...ys.map((v) => [left - 5, plot.toY(v) + 4, "end", format(v, "y")]),
           [(left + width - right) / 2, height - 5, "middle", xTitle],
           [11, middle, "middle", yTitle, turn],
         ].filter(([, , , words]) => words);
@@ -191,10 +184,10 @@ const stage = (() => {
       area: (name, points, look) => thing(name, "path", "area " + look, { d: path(points) + "Z" }),
       dots: (name, points, look) =>
         thing(name, "path", "dots " + look, {
-          d: points.map((p) => step("M", pixel(p)) + "h0").join(""),
+          d: points.map((p) => step("M", plot.pixel(p)) + "h0").join(""),
         }),
       arrow: (name, from, to, look) => {
-        const [[a, b], [c, d]] = [pixel(from), pixel(to)];
+        const [[a, b], [c, d]] = [plot.pixel(from), plot.pixel(to)];
         const angle = Math.atan2(d - b, c - a),
           length = Math.min(9, Math.hypot(c - a, d - b));
         const barb = (turn) => [
@@ -207,12 +200,12 @@ const stage = (() => {
         });
       },
       text: (name, where, words, look) => {
-        const [a, b] = pixel(where);
+        const [a, b] = plot.pixel(where);
         const element = thing(name, "text", "word " + look, { x: round(a), y: round(b) });
         say(element, words);
       },
       rect: (name, one, other, look) => {
-        const [[a, b], [c, d]] = [pixel(one), pixel(other)];
+        const [[a, b], [c, d]] = [plot.pixel(one), plot.pixel(other)];
         const box = {
           x: Math.min(a, c),
           y: Math.min(b, d),
@@ -243,23 +236,44 @@ const stage = (() => {
       },
       hide: (name, whether = true) =>
         things.has(name) && things.get(name).toggleAttribute("hidden", whether),
-      resize: (limits) => ({ x = x, y = y } = limits),
+    };
+  };
+
+  /** The handles of a panel, and what else takes hold of it. */
+  const handling = (plot, svg, grips) => {
+    const { width, height, bottom, left, long, tall } = plot;
+    const handles = new Map();
+    const at = (event) => {
+      const box = svg.getBoundingClientRect();
+      return [
+        ((event.clientX - box.left) * width) / box.width,
+        ((event.clientY - box.top) * height) / box.height,
+      ];
+    };
+    /** The handle whose ring is here: of several the nearest, which another one may cover. */
+    const under = ([a, b]) => {
+      const far = ({ place: [p, q] }) => Math.hypot(p - a, q - b);
+      const shown = [...handles.values()].filter(
+        (one) => !one.grip.hasAttribute("hidden") && far(one) < RING,
+      );
+      return shown.sort((one, other) => far(one) - far(other))[0];
+    };
+
+    return {
       handle: (name, { label: words, color, axis, share = 0.5, bar, drag, ...keys }) => {
         const grip = make(
           "g",
           { class: "handle " + color, role: "slider", tabindex: 0, "aria-label": words },
           grips,
         );
-        const tall = height - top - bottom,
-          long = width - left - right,
-          rest = 1 - share;
+        const rest = 1 - share;
         const [down, back] = [share * tall, share * long];
         const across = {
           x: "M0 " + -rest * tall + "V" + down,
           y: "M" + -back + " 0H" + rest * long,
         }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
-        const pitch = toX(1) - toX(0); // of bars
+        const pitch = plot.toX(1) - plot.toX(0); // of bars
         if (bar)
           make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
         else make("path", { class: "hold", d: "M0 0h0" }, grip);
@@ -279,7 +293,7 @@ const stage = (() => {
         follow(
           grip,
           at,
-          ([a, b], [da, db]) => held.drag(inside([a + da, b + db])),
+          ([a, b], [da, db]) => held.drag(plot.inside([a + da, b + db])),
           (event) => {
             const [a, b] = at(event);
             held = under([a, b]) || handle;
@@ -291,7 +305,7 @@ const stage = (() => {
       },
       place: (name, where, { value, min, max, text }) => {
         const handle = handles.get(name);
-        const [a, b] = pixel(where),
+        const [a, b] = plot.pixel(where),
           { axis, middle } = handle;
         const place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
         handle.place = place.map((at, i) => clamp(at, 0, [width, height][i])); // in sight, to be picked up again
@@ -309,11 +323,12 @@ const stage = (() => {
         });
       },
       snap: (where, places) => {
-        const [a, b] = pixel(where),
+        const [a, b] = plot.pixel(where),
           near = (3 * width) / (svg.clientWidth || width);
         return (
-          places.find((place) => Math.hypot(pixel(place)[0] - a, pixel(place)[1] - b) <= near) ||
-          where
+          places.find(
+            (place) => Math.hypot(plot.pixel(place)[0] - a, plot.pixel(place)[1] - b) <= near,
+          ) || where
         );
       },
       grab: (name) => {
@@ -322,7 +337,7 @@ const stage = (() => {
         follow(
           svg,
           at,
-          (where) => drag(inside(where)),
+          (where) => drag(plot.inside(where)),
           () => grip.focus({ preventScroll: true }),
           true,
         );
@@ -332,13 +347,29 @@ const stage = (() => {
         follow(
           svg,
           at,
-          (where) => drag(inside(where)),
+          (where) => drag(plot.inside(where)),
           () => null,
           true,
         );
       },
     };
-    return self;
+  };
+
+  const panel = (parent, options) => {
+    const plot = plotOf(options);
+    const viewBox = [0, 0, plot.width, plot.height].join(" ");
+    const svg = make("svg", { viewBox, role: "group", "aria-label": options.label }, parent);
+    const [grid, marks, grips] = ["grid", "marks", "grips"].map((name) =>
+      make("g", { class: name }, svg),
+    );
+    return {
+      svg,
+      pixel: plot.pixel,
+      point: plot.point,
+      resize: (limits) => Object.assign(plot, limits),
+      ...drawing(plot, svg, grid, marks),
+      ...handling(plot, svg, grips),
+    };
   };
 
   return { panel, make, write, say, follow, part, whole };
