@@ -130,9 +130,6 @@ class Instrument:
     def _repr_html_(self) -> str:
         return self.block.to_html()
 
-    def _repr_mimebundle_(self, **_kwargs: object) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self.block.to_html()}
-
 
 def _image(figure: Figure, alt: str) -> str:
     picture = pixels(figure, DPI)

@@ -18,7 +18,6 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import GRAY, LINES, MUTED, panel, styled
 
 APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
@@ -46,7 +45,7 @@ def curves(
     slider must not move the ends of the axes. ``looks`` are a color and dashes for each line;
     dashes "o" and "x" are points.
     """
-    x = finite("x", x, None)
+    x = np.asarray(x, dtype=float)
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None:
         ax.axvline(
@@ -107,13 +106,12 @@ def arrow(
     The name stands ``place`` points from the tip. ``look`` is what else matplotlib shall know, such
     as ``lw``.
     """
-    tip, start = finite("tip", tip, 2), finite("start", start, 2)
     style = {"arrowstyle": "-|>", "color": color, "lw": 2, "shrinkA": 0, "shrinkB": 0, **look}
-    ax.annotate("", tuple(tip), tuple(start), arrowprops=style)
+    ax.annotate("", tip, start, arrowprops=style)
     side = "left" if place[0] > 0 else "right" if place[0] < 0 else "center"
     word = ax.annotate(
         name,
-        tuple(tip),
+        tip,
         xytext=place,
         textcoords="offset points",
         color=color,
@@ -210,7 +208,7 @@ def _draw_lines(
 
     NaN leaves a gap.
     """
-    heights = named("lines", lines, len(x), gaps=True)
+    heights = {name: np.asarray(y, dtype=float) for name, y in lines.items()}
     for (name, y), (color, dashes) in zip(heights.items(), cycle(looks), strict=False):
         look = (
             {**style, "marker": dashes, "linestyle": ""}
