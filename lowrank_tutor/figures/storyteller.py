@@ -215,7 +215,7 @@ def storyteller(
         What is cut at first, one of ``cuts``, and how much is kept: one of the settings of
         ``CUTS``, or 0 for all.
     tale : str
-        The story that stands there first, one of ``TALES``.
+        Which story stands there first, of ``TALES``.
     cuts : tuple of str
         The cuts that readers may choose, of ``CUTS``.
     demo : bool
