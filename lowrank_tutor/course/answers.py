@@ -506,7 +506,7 @@ QUESTIONS = {
             ...,
             ...,
             100,
-            "The text has that width. Would one less do? Softmax does not notice the mean of a row.",
+            "The text has that width. Does one less do? Softmax does not notice the mean of a row.",
         ),
     ),
     "ex-states-half": _question(
