@@ -64,7 +64,11 @@ def card(
         numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats,
                  "speed": round(speed)},
         say=SAY,
-        values={"name": model, "plural": "s" if cards > 1 else "", "each": int(speed // max(1, served.chats))},
+        values={
+            "name": model,
+            "plural": "s" if cards > 1 else "",
+            "each": int(speed // max(1, served.chats)),
+        },
         remarks=REMARKS,
         data=_data(),
         readouts={"weights": ("GiB of weights a card", ".2f"),

@@ -1,4 +1,4 @@
-"""Time a linear layer beside its two factors: below which rank are the factors faster?
+"""Time a linear layer beside its two factors, and see below which rank the factors are faster.
 
 ``python -m measure.speed.factors`` writes ``lowrank_tutor/data/factors.json``. The layer is
 4,096 x 4,096, in float32, on one thread, without a bias. A row has the seconds of the layer and of
