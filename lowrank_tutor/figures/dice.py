@@ -119,5 +119,5 @@ def _draw(changed: Floats, eps: float, ax: Axes) -> None:
     inside, index = np.abs(changed - 1) <= eps, np.arange(1, len(changed) + 1)
     for which, mark, color in ((inside, "o", TEAL), (~inside, "^", ORANGE)):
         ax.plot(index[which], np.minimum(changed[which], TOP), mark, color=color, markersize=4)
-    ax.hlines((1 - eps, 1 + eps), 0, len(changed) + 1, color=INK, linestyle="--")
+    ax.hlines((1 - eps, 1 + eps), 0, len(changed), color=INK, linestyle="--")
     ax.set(ylim=(0, TOP), xlabel="pairs", title="squared distance, after / before")
