@@ -10,7 +10,7 @@ from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.jl import norm_failure_probability
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import number, whole
-from lowrank_tutor.kit.charts.style import ORANGE, TEAL
+from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
 SIZES = {
@@ -113,5 +113,5 @@ def _draw(changed: Floats, eps: float, ax: Axes) -> None:
     inside, index = np.abs(changed - 1) <= eps, np.arange(1, len(changed) + 1)
     for which, mark, color in ((inside, "o", TEAL), (~inside, "^", ORANGE)):
         ax.plot(index[which], np.minimum(changed[which], TOP), mark, color=color, markersize=4)
-    ax.hlines((1 - eps, 1 + eps), 0, len(changed) + 1, color=ORANGE, linestyle="--")
+    ax.hlines((1 - eps, 1 + eps), 0, len(changed), color=INK, linestyle="--")
     ax.set(ylim=(0, TOP), xlabel="pairs", title="squared distance, after / before")

@@ -41,12 +41,12 @@ CUTS = {
     "sheets": Cut(
         "Fade weak patterns",
         "{k} of {n} patterns (sheets)",
-        "{k} patterns (sheets), one more fading",
+        "{k} patterns (sheets), the next fading",
     ),
     "window": Cut(
         "Drop old words",
         "the newest {k} of {n} words",
-        "the newest {k} words, one more fading",
+        "the newest {k} words, the next fading",
     ),
     "bits": Cut(
         "Round numbers",
@@ -57,7 +57,7 @@ CUTS = {
     "latents": Cut(
         "Keep fewer numbers",
         "{k} numbers for each word",
-        "{k} numbers for each word, one more fading",
+        "{k} numbers for each word, the next fading",
         64,
     ),
 }
@@ -97,8 +97,8 @@ SAY = (
 )
 CAPTION = (
     "A table has a row for each word of the story, darker where it listens to an earlier word "
-    "(violet: below 0); one of eight is shown, and the error is the norm of what changed in all "
-    "eight over their norm. What would look ahead is set to 0. Each of the other stories is cut "
+    "(violet: below 0); one head's of eight, and the error is the norm of what changed over that "
+    "of all eight uncut. What would look ahead is set to 0. Each of the other stories is cut "
     "until its own tables are wrong by as much. Nothing was retrained."
 )  # fmt: skip
 
