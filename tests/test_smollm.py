@@ -179,7 +179,7 @@ WRONG = {
     "short texts": ({"skip": 4}, r"texts must have at least skip \+ 2 = 6 tokens each, got 5"),
     "half a token": ({"skip": 1.5}, "skip must be an integer"),
     "no axis": ({"texts": IDS[0]}, "texts must have shape"),
-    "no texts": ({"texts": []}, "texts must hold at least one text"),
+    "no texts": ({"texts": []}, "texts must be a string, several"),
     "a number": ({"texts": 3}, "texts must be a string"),
     "another model": ({"model": 3}, r"model must be what load\(\) returns, got int"),
 }  # fmt: skip

@@ -156,51 +156,23 @@ def serve(
             f"model must be a name or what read_config returns, got {type(model).__name__}"
         )
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
-    cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
+    cards = check_integer(cards, "cards", 1, MOST_CARDS)
+    n = check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
     other = check_real(other, "other", "0 GiB or more", 0)
-    weight_bits = check_real(weight_bits, "weight_bits", "16, 8, 4.5, or 4.25", 4)
-    if weight_bits not in WEIGHT_BITS:
-        raise ValueError(f"weight_bits must be 16, 8, 4.5, or 4.25, got {weight_bits}")
-    if check_integer(cache_bits, "cache_bits", 4) not in CACHE_BITS:
-        raise ValueError(f"cache_bits must be 16, 8, or 4, got {cache_bits}")
+    for name, bits, known in (
+        ("weight_bits", weight_bits, WEIGHT_BITS),
+        ("cache_bits", cache_bits, CACHE_BITS),
+    ):
+        if check_real(bits, name, "4 or more", 4) not in known:
+            raise ValueError(f"{name} must be one of {known}, got {bits}")
     total = model.billions if billions is None else billions
     if total is None:
-        raise ValueError(
-            "billions must be given, for a configuration does not count the weights, got None"
-        )
+        raise ValueError("billions must be given beside a configuration, got None")
     rule = f"{model.experts:.2f} (its experts) or more"
     total = check_real(total, "billions", rule, model.experts, MOST_BILLIONS)
-    return _count(model, card, cards, split, n, weight_bits, cache_bits, share, other, total)
-
-
-def _peak(card: Gpu, bits: float) -> float:
-    """Return a card's operations a second with numbers of so many bits.
-
-    Without such a format, the next one that it has counts.
-    """
-    if bits > 8 or not card.fp8:
-        return card.flops
-    return card.fp4 if bits < 8 and card.fp4 else card.fp8
-
-
-def _count(
-    model: Model,
-    card: Gpu,
-    cards: int,
-    split: str,
-    n: int,
-    weight_bits: float,
-    cache_bits: int,
-    share: float,
-    other: float,
-    total: float,
-) -> Served:
-    """Do the arithmetic, in bytes and in billions of weights.
-
-    The script figures/card.js takes the same steps.
-    """
+    # In bytes and in billions of weights; the script figures/card.js takes the same steps.
     shared = total - model.experts
     on_card = model.experts / cards + (shared if split == "data" else shared / cards)
     weights = on_card * 1e9 * weight_bits / 8
@@ -245,3 +217,13 @@ def _count(
         speed,
     )
     return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)
+
+
+def _peak(card: Gpu, bits: float) -> float:
+    """Return a card's operations a second with numbers of so many bits.
+
+    Without such a format, the next one that it has counts.
+    """
+    if bits > 8 or not card.fp8:
+        return card.flops
+    return card.fp4 if bits < 8 and card.fp4 else card.fp8
