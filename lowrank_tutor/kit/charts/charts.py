@@ -93,8 +93,8 @@ def by_name(
 
 def arrow(
     ax: Axes,
-    tip: ArrayLike,
-    start: ArrayLike = (0, 0),
+    tip: Any,
+    start: Any = (0, 0),
     *,
     color: str,
     name: str = "",
