@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowrank_tutor._checks import _show, as_float_array, check_integer
+from lowrank_tutor._checks import _show, as_float_array
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +37,9 @@ def number(name: str, value: Any, low: float, high: float) -> float:
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number between two others, both included."""
-    return check_integer(value, name, low, high)
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {_show(value)}")
+    return int(value)
 
 
 def point(name: str, value: Any, reach: float) -> Floats:
