@@ -161,18 +161,46 @@ def serve(
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
     other = check_real(other, "other", "0 GiB or more", 0)
-    for name, bits, known in (
+    for name, given, known in (
         ("weight_bits", weight_bits, WEIGHT_BITS),
         ("cache_bits", cache_bits, CACHE_BITS),
     ):
-        if check_real(bits, name, "4 or more", 4) not in known:
-            raise ValueError(f"{name} must be one of {known}, got {bits}")
+        if check_real(given, name, "4 or more", 4) not in known:
+            raise ValueError(f"{name} must be one of {known}, got {given}")
     total = model.billions if billions is None else billions
     if total is None:
         raise ValueError("billions must be given beside a configuration, got None")
     rule = f"{model.experts:.2f} (its experts) or more"
     total = check_real(total, "billions", rule, model.experts, MOST_BILLIONS)
-    # In bytes and in billions of weights; the script figures/card.js takes the same steps.
+    return _count(model, card, cards, split, n, weight_bits, cache_bits, share, other, total)
+
+
+def _peak(card: Gpu, bits: float) -> float:
+    """Return a card's operations a second with numbers of so many bits.
+
+    Without such a format, the next one that it has counts.
+    """
+    if bits > 8 or not card.fp8:
+        return card.flops
+    return card.fp4 if bits < 8 and card.fp4 else card.fp8
+
+
+def _count(
+    model: Model,
+    card: Gpu,
+    cards: int,
+    split: str,
+    n: int,
+    weight_bits: float,
+    cache_bits: int,
+    share: float,
+    other: float,
+    total: float,
+) -> Served:
+    """Do the arithmetic, in bytes and in billions of weights.
+
+    The script figures/card.js takes the same steps.
+    """
     shared = total - model.experts
     on_card = model.experts / cards + (shared if split == "data" else shared / cards)
     weights = on_card * 1e9 * weight_bits / 8
@@ -217,13 +245,3 @@ def serve(
         speed,
     )
     return Served(weights / GIB, cache / GIB, chats, chats / seconds, lines)
-
-
-def _peak(card: Gpu, bits: float) -> float:
-    """Return a card's operations a second with numbers of so many bits.
-
-    Without such a format, the next one that it has counts.
-    """
-    if bits > 8 or not card.fp8:
-        return card.flops
-    return card.fp4 if bits < 8 and card.fp4 else card.fp8
