@@ -57,6 +57,7 @@ def card(
     }  # fmt: skip
     served = serve(model, gpu, cards=cards, split=split, n=TOKENS, weight_bits=weight_bits)
     speed = served.tokens_per_second
+    each = int(speed // max(1, served.chats))
     return figure(
         name="card",
         parts=("configs",),
@@ -64,11 +65,7 @@ def card(
         numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats,
                  "speed": round(speed)},
         say=SAY,
-        values={
-            "name": model,
-            "plural": "s" if cards > 1 else "",
-            "each": int(speed // max(1, served.chats)),
-        },
+        values={"name": model, "plural": "s" if cards > 1 else "", "each": each},
         remarks=REMARKS,
         data=_data(),
         readouts={"weights": ("GiB of weights a card", ".2f"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from chapters import softmax
 
-from lowrank_tutor.figures import windows
-from lowrank_tutor.figures.storyteller import TALES, counted, measured
+from lowrank_tutor.figures.storyteller import TALES, after, counted, measured
+from lowrank_tutor.figures.windows import BORDERS, WORDS, through
 
 N, D = 128, 32
 
@@ -56,10 +56,10 @@ def test_averages_of_a_story():
         > measured(TALES["far fact"], "window", 16)["right"]
     )
     assert [round(100 * counted()[cut][16]["answered"]) for cut in ("means", "window")] == [81, 72]
-    six, three = windows(range(0, 23, 4)), windows([0, 3, 4])
-    assert [round(100 * one.numbers["table_error"]) for one in (six, three)] == [73, 76]
-    assert "“gray”" in six.alt
-    assert three.numbers["right"] > 0.995
+    six, three = (after(WORDS, attend=through(borders)) for borders in (BORDERS, [0, 3, 4]))
+    assert [round(100 * one["table_error"]) for one in (six, three)] == [73, 76]
+    assert six["says"] == "gray"
+    assert three["right"] > 0.995
 
 
 def test_real_neighbors(chapter):
