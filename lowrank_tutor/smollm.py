@@ -77,6 +77,10 @@ class SmolLM:
     def __init__(self, weights: Mapping[str, Tensor], tokenizer: Any) -> None:
         self.weights, self.tokenizer = weights, tokenizer
 
+    def __repr__(self) -> str:
+        numbers = sum(weight.numel() for weight in self.weights.values())
+        return f"SmolLM({LAYERS} layers, {HEADS} heads of {WIDTH}, {numbers:,} numbers)"
+
     def encode(self, text: str) -> Tensor:
         """Return the numbers of a text's tokens, (1, n)."""
         return torch.tensor([self.tokenizer.encode(text).ids], dtype=torch.long)

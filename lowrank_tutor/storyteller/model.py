@@ -129,6 +129,8 @@ def train(
     step. Torch's own generator of random numbers stays as it was.
     """
     check_size(steps, "steps")
+    if report is not None and not callable(report):
+        raise TypeError(f"report must be a function, got {type(report).__name__}")
     rng = check_rng(rng)
     torch.default_generator.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()
