@@ -28,7 +28,6 @@ ORDERED = [
     (SINK, ("sheets", 8), 1.5),
     (SINK, ("bits", 3), 0),
     (("bits", 3), ("sheets", 16), 0),
-    (("sheets, rescaled", 8), ("sheets", 8), 0),
     (SINK, ("window", 32), 1),
     (("window and first 1", 32), ("window", 32), 1),
     (("keys before rotation", 64), ("values", 64), 0),
@@ -38,7 +37,6 @@ ORDERED = [
     (("feed-forward, for inputs", 0.9), ("feed-forward, plain", 0.9), 5),
     (("window and first 4", 8), ("sheets", 8), 1),
     (("window and first 4", 16), ("sheets", 16), 0.9),
-    (("keys heard", 32), ("window and first 1", 32), 0),
 ]
 
 
@@ -60,7 +58,7 @@ def test_other_sentences():
     assert sheets["new fact"] > window["new fact"] + 0.5
     assert [right[cut, 16]["new fact"] for cut in ("sheets", "window and first 4")] == [0.95, 0.31]
     for cut, setting, short, long in (
-        ("sheets", 32, [0.7, 1.3, 1.0], [2.3, 2.9, 3.3]),
+        ("sheets", 32, [0.7, 1.3, 1.0], [2.3, 3.2, 2.9]),
         ("bits", 3, [0.6, 0.9, 0.8], [0.6, 0.7, 0.8]),
     ):
         for length, costs in ((256, short), (1024, long)):

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import re
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -89,10 +90,44 @@ def test_panels_show_themselves(said, shown, monkeypatch):
     assert seen == shown
 
 
-def test_bad_place():
-    with pytest.raises(ValueError, match=r"^at must be one of the abscissas x, got 3$"):
-        charts.curves([1.0, 2.0], {"a": [1.0, 2.0]}, at=3)
+# Refusals
+
+TWO = [1.0, 2.0]
+REFUSED = {
+    "arrow": lambda bad: on_a_panel(*bad, color="black"),
+    "by_name": lambda bad: charts.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
+    "curves": lambda bad: charts.curves(TWO, {"a": bad}),
+    "curves, x": lambda bad: charts.curves(bad, {"a": TWO}),
+    "equation": lambda bad: charts.equation([bad], "=", [TWO]),
+    "grids": lambda bad: charts.grids(("a", [bad], ["p"], ["x", "y"])),
+    "picture": lambda bad: charts.picture([bad], "a"),
+    "word_maps": lambda bad: charts.word_maps({"a": [TWO, bad]}, ["p", "q"], decimals=2),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_undrawable_numbers(name):
+    gap = [np.nan, np.nan] if name in ("curves", "by_name") else [1, np.nan]  # lines may have gaps
+    for bad in (gap, [1, np.inf], [1, 1j]):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "
+        ):
+            REFUSED[name](bad)
     assert plt.get_fignums() == []
+
+
+MESSAGES = {
+    "lines must be a dict with at least one name, got {}": lambda: charts.curves(TWO, {}),
+    "lines['a'] must have shape (2,), got (3,)": lambda: charts.curves(TWO, {"a": [1, 2, 3]}),
+    "at must be one of the abscissas x, got 3": lambda: charts.curves(TWO, {"a": TWO}, at=3),
+    "parts must have shape (any, any), got (2,)": lambda: charts.equation(TWO),
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages(message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
+        MESSAGES[message]()
 
 
 def test_curves_mark_the_slider():

@@ -101,7 +101,7 @@ ASKED = {  # what is typed, and a title among the first three places
     "How do I choose k?": "2.7 Choosing k",
     "how much memory does a kv-cache take": "A cache that does not fit",
     "why does averaging LoRA adapters fail": "Averaged factors are not averaged adapters",
-    "Performer gives NaNs": "Performer: why is the max subtracted",
+    "SVD gradient gives NaNs": "Gradient of SVD is NaN",
     "Catastrophic forgetting problem": "LoRA: catastrophic forgetting",
     "randomized_svd": "lowrank_tutor.svd.randomized_svd",
     "randomized SVD, leverage": "not in the book: leverage",

@@ -18,6 +18,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import GRAY, LINES, MUTED, panel, styled
 
 APART, WRAP = 6, 14  # points from a line to its name; letters after which a name goes on below
@@ -45,7 +46,7 @@ def curves(
     slider must not move the ends of the axes. ``looks`` are a color and dashes for each line;
     dashes "o" and "x" are points.
     """
-    x = np.asarray(x, dtype=float)
+    x = finite("x", x, None)
     fig, ax = panel(**{"height": 3.0, "left": 0.62, **room})
     if at is not None:
         ax.axvline(
@@ -93,8 +94,8 @@ def by_name(
 
 def arrow(
     ax: Axes,
-    tip: Any,
-    start: Any = (0, 0),
+    tip: ArrayLike,
+    start: ArrayLike = (0, 0),
     *,
     color: str,
     name: str = "",
@@ -106,12 +107,13 @@ def arrow(
     The name stands ``place`` points from the tip. ``look`` is what else matplotlib shall know, such
     as ``lw``.
     """
+    tip, start = finite("tip", tip, 2), finite("start", start, 2)
     style = {"arrowstyle": "-|>", "color": color, "lw": 2, "shrinkA": 0, "shrinkB": 0, **look}
-    ax.annotate("", tip, start, arrowprops=style)
+    ax.annotate("", tuple(tip), tuple(start), arrowprops=style)
     side = "left" if place[0] > 0 else "right" if place[0] < 0 else "center"
     word = ax.annotate(
         name,
-        tip,
+        tuple(tip),
         xytext=place,
         textcoords="offset points",
         color=color,
@@ -208,7 +210,7 @@ def _draw_lines(
 
     NaN leaves a gap.
     """
-    heights = {name: np.asarray(y, dtype=float) for name, y in lines.items()}
+    heights = named("lines", lines, len(x), gaps=True)
     for (name, y), (color, dashes) in zip(heights.items(), cycle(looks), strict=False):
         look = (
             {**style, "marker": dashes, "linestyle": ""}

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
+from lowrank_tutor.kit.charts.arguments import finite, named
 from lowrank_tutor.kit.charts.style import (
     GRAY,
     HIDDEN,
@@ -48,7 +49,8 @@ def picture(
     line art. ``below`` are inches for an axis label, and ``look`` is what matplotlib's ``imshow``
     takes.
     """
-    rows, columns = np.shape(image)
+    image = finite("image", image, None, None)
+    rows, columns = image.shape
     height = (width - 0.06) * rows / columns + 0.32 + below
     fig, ax = panel(width, height, left=0.03, right=0.03, bottom=below)
     ax.imshow(image, aspect="auto", **look)
@@ -73,13 +75,14 @@ def draw_row(
     inches on begins the next. The title stands above. ``look`` is what matplotlib's ``imshow``
     takes.
     """
+    images = finite("images", images, None, 64, gaps=True)
     left, top = corner
     ax.text(left, top + 0.02, title, va="bottom", fontsize=10, fontweight="bold")
     color = plt.get_cmap(look.pop("cmap", "gray_r")).with_extremes(bad=HIDDEN)
-    for place, image in enumerate(np.reshape(images, (-1, 8, 8))):
+    for place, image in enumerate(images):
         x = left + place * side
         extent = (x, x + 0.94 * side, top - 0.94 * side, top)
-        ax.imshow(image, cmap=color, extent=extent, aspect="auto", **look)
+        ax.imshow(image.reshape(8, 8), cmap=color, extent=extent, aspect="auto", **look)
 
 
 @styled
@@ -89,7 +92,7 @@ def equation(*parts: ArrayLike | str) -> Figure:
     ``"@"`` is drawn as mathematics writes it, one matrix beside the other. A phone has room for
     nine columns.
     """
-    drawn = [p if isinstance(p, str) else np.asarray(p, dtype=float) for p in parts]
+    drawn = [p if isinstance(p, str) else finite("parts", p, None, None) for p in parts]
     shapes = [(1, 0.25 if p == "@" else 0.5) if isinstance(p, str) else p.shape for p in drawn]
     largest = max(float(np.abs(p).max()) for p in drawn if not isinstance(p, str))
     height, width = max(shape[0] for shape in shapes), sum(shape[1] for shape in shapes)
@@ -137,13 +140,13 @@ def word_maps(
     Entries are written into the picture with some ``decimals``. ``axes`` say what the word of a row
     does, and the word of a column.
     """
+    maps = named("maps", maps, len(words), len(words))
     longest = max(map(len, words))
     beside, below = 0.3 + 0.072 * longest, 0.35 + 0.065 * longest  # inches that the words take
     side = min(2.2, 3.1 - beside)  # so that two stand side by side
     upright = len(words) > 8 or longest > 6  # or words at the edge would be cut
     drawn = []
-    for title, entries in maps.items():
-        table = np.asarray(entries, dtype=float)
+    for title, table in maps.items():
         fig, ax = panel(
             beside + side + 0.05, 0.3 + side + below, left=beside, right=0.05, top=0.3, bottom=below
         )
@@ -169,7 +172,7 @@ def grids(*parts: Grid, borders: Sequence[int] = (), written: bool = False) -> F
     rows. Lines stand before the columns ``borders`` of the last table, such as where a window
     begins. If ``written``, entries other than 0 are written out.
     """
-    entries = [np.asarray(part[1], dtype=float) for part in parts]
+    entries = [finite(part[0], part[1], len(part[2]), len(part[3])) for part in parts]
     left = start = 0.1 + 0.075 * max(map(len, parts[0][2]))  # inches
     gap = 0.3
     room = WIDTH - left - 0.1 - gap * (len(parts) - 1)
