@@ -58,6 +58,9 @@ def as_float_array(value: Any, name: str) -> FloatArray:
     """
     rule = "a rectangular array of real numbers"
     array = as_array(value, name, rule)
+    if array.dtype.kind == "O" and hasattr(value, "select_dtypes"):  # pandas': bools beside numbers
+        if all(column.kind in "biuf" for column in value.dtypes):
+            array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be {rule}, got {_show(value)} of dtype {array.dtype}")
     return array.astype(precision(array.dtype), copy=False)

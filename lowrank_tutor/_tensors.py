@@ -9,7 +9,7 @@ import reprlib
 from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -17,19 +17,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lowrank_tutor._checks import check_bool, check_integer
 
 # What a call leaves for the tokens that come next.
-State: TypeAlias = tuple[Tensor, ...] | list[Tensor]
+State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
 
 
-def check_plain(name: str, value: object) -> Tensor:
+def check_plain(name: str, value: object) -> torch.Tensor:
     """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
-    if not isinstance(value, Tensor):
+    if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     if value.is_nested or value.layout != torch.strided:
         raise TypeError(f"{name} must be a dense tensor, got a nested or a sparse one")
     return value
 
 
-def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> Tensor:
+def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes.
 
     A name allows any size, a number only that size.
@@ -43,21 +43,22 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> Tenso
     return tensor
 
 
-def check_same_device(name: str, value: Tensor, of: str, reference: Tensor) -> None:
-    """Refuse a tensor on another device than a reference's."""
-    if value.device != reference.device:
-        rule = f"on the device of {of}, {reference.device}"
-        raise ValueError(f"{name} must be {rule}, got {value.device}")
+def check_not_meta(name: str, value: torch.Tensor) -> None:
+    """Refuse a meta tensor where numbers are needed."""
+    if value.is_meta:
+        raise TypeError(f"{name} must hold numbers, got a meta tensor")
 
 
 def check_same_device_and_dtype(
-    name: str, value: Tensor, reference_name: str, reference: Tensor
+    name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor
 ) -> None:
     """Refuse a tensor whose device or type differs from a reference's.
 
     Autocast mixes all types but ``float64``.
     """
-    check_same_device(name, value, reference_name, reference)
+    if value.device != reference.device:
+        rule = f"on the device of {reference_name}, {reference.device}"
+        raise ValueError(f"{name} must be {rule}, got {value.device}")
     types = {value.dtype, reference.dtype}
     mixed = value.dtype.is_floating_point and is_autocast(value.device)
     if len(types) > 1 and (torch.float64 in types or not mixed):
@@ -70,15 +71,15 @@ def check_like(
     value: object,
     axes: tuple[str | int, ...],
     reference_name: str,
-    reference: Tensor,
-) -> Tensor:
+    reference: torch.Tensor,
+) -> torch.Tensor:
     """Return ``value`` if it is a tensor with these axes, and a reference's device and type."""
     tensor = check_tensor(name, value, axes)
     check_same_device_and_dtype(name, tensor, reference_name, reference)
     return tensor
 
 
-def check_floating(name: str, value: Tensor) -> None:
+def check_floating(name: str, value: torch.Tensor) -> None:
     """Refuse a tensor of integers, bools, complex numbers, or numbers too short to multiply."""
     if not value.dtype.is_floating_point or torch.finfo(value.dtype).bits < 16:
         rule = "of a floating-point type of at least 16 bits"
@@ -96,16 +97,17 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
             raise TypeError(f"{name} must compute as a torch.nn.{kind.__name__} does, got {found}")
 
 
-def check_linear(linear: object) -> Tensor:
+def check_linear(linear: object) -> torch.Tensor:
     """Return the weight of a linear layer if its numbers can be added to.
 
     Packed weights have their own types.
     """
     if not isinstance(linear, nn.Linear):
-        raise TypeError(f"linear must be a torch.nn.Linear, got {type(linear).__name__}")
+        rule = "a torch.nn.Linear, as of weight.T and bias of a Conv1D"
+        raise TypeError(f"linear must be {rule}, got {type(linear).__name__}")
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
-    if type(weight) not in (Tensor, nn.Parameter):
+    if type(weight) not in (torch.Tensor, nn.Parameter):
         raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}")
     check_floating("linear.weight", weight)
     return weight
@@ -137,12 +139,16 @@ def check_generator(generator: object) -> torch.Generator | None:
     raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}")
 
 
-def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, int]) -> Tensor:
+def check_token_mask(
+    token_mask: object, keys: torch.Tensor, shape: tuple[int, int]
+) -> torch.Tensor:
     """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
     mask = check_tensor("token_mask", token_mask, shape)
     if mask.dtype != torch.bool:
         raise TypeError(f"token_mask must be bool, True for a real token, got {mask.dtype}")
-    check_same_device("token_mask", mask, "the keys", keys)
+    if mask.device != keys.device:
+        rule = f"on the device of the keys, {keys.device}"
+        raise ValueError(f"token_mask must be {rule}, got {mask.device}")
     return mask
 
 
@@ -164,13 +170,22 @@ def check_sizes(
     return width, check_heads(heads, width), longest, rank
 
 
-def check_tokens(layer: Any, x: Tensor, token_mask: Tensor | None, name: str = "x") -> None:
-    """Refuse tokens that do not fit a layer, under the name that the caller has for them."""
+def check_tokens(
+    layer: Any,
+    x: torch.Tensor,
+    token_mask: torch.Tensor | None,
+    causal: bool,
+    name: str = "x",
+    causal_name: str = "causal",
+) -> None:
+    """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
+    if check_bool(causal, causal_name):
+        why = "every compressed key mixes all tokens, the future too; use exact attention"
+        raise ValueError(f"{causal_name} must be False, got True: {why}")
     batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
     if not 1 <= n <= layer.max_len:
-        raise ValueError(
-            f"{name} must hold between 1 and max_len = {layer.max_len} tokens, got {n}"
-        )
+        rule = f"hold between 1 and max_len = {layer.max_len} tokens"
+        raise ValueError(f"{name} must {rule}, got {n}; make the layer with a larger max_len")
     if token_mask is not None:
         check_token_mask(token_mask, layer.e, (batch, n))
 
@@ -181,9 +196,9 @@ def bias_of(linear: nn.Module) -> Any:
 
 
 def check_attention_inputs(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
     token_mask: object = None,
     *,
     causal: bool = False,
@@ -206,7 +221,7 @@ def check_attention_inputs(
         raise ValueError(f"q must {rule}, got {q.shape[2]}")
 
 
-def each_head(part: Tensor, heads: int) -> Tensor:
+def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
     """Give heads what their group has: (batch, groups, n, width) to (batch, heads, n, width)."""
     if part.shape[1] == heads:
         return part
@@ -214,15 +229,15 @@ def each_head(part: Tensor, heads: int) -> Tensor:
 
 
 def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None = None,
     *,
     causal: bool = False,
     dropout: float = 0.0,
     scale: float | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """Attend by PyTorch's kernels; heads may share keys and values, which have their groups."""
     k, v = (each_head(part, q.shape[1]) for part in (k, v))
     # Only PyTorch's plain kernel has forward-mode and second derivatives.
@@ -234,15 +249,17 @@ def attend(
     return out.to(q.dtype)  # under autocast too
 
 
-def check_state(state: object, reference: Tensor, *shapes: tuple[str | int, ...]) -> list[Tensor]:
+def check_state(
+    state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]
+) -> list[torch.Tensor]:
     """Return the tensors of a state if each has its shape, and the device of a reference."""
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
         rule = f"the {len(shapes)} tensors that return_state=True gives here"
         raise TypeError(f"state must be {rule}, got {reprlib.repr(state)}")
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
-        check_same_device(
-            "state", check_tensor(f"state[{i}]", part, axes), "the new tokens", reference
-        )
+        if check_tensor(f"state[{i}]", part, axes).device != reference.device:
+            rule = f"on the device of the new tokens, {reference.device}"
+            raise ValueError(f"state must be {rule}, got {part.device}")
     return list(state)
 
 
@@ -257,7 +274,7 @@ def check_causal(causal: object, state: object, return_state: object) -> tuple[b
     return causal, return_state
 
 
-def zero_hidden(x: Tensor, token_mask: Tensor | None) -> Tensor:
+def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
     """Set hidden tokens to zero, so that even a NaN there reaches neither output nor gradient.
 
     ``x`` is (batch, n, width) or (batch, heads, n, width), ``token_mask`` (batch, n).
@@ -268,7 +285,7 @@ def zero_hidden(x: Tensor, token_mask: Tensor | None) -> Tensor:
     return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
 
 
-def softmax_mask(token_mask: Tensor, n_queries: int | None = None) -> Tensor:
+def softmax_mask(token_mask: torch.Tensor, n_queries: int | None = None) -> torch.Tensor:
     """Turn a token mask (batch, n_keys) into one for attention, no row of it empty.
 
     It is (batch, 1, 1, n_keys), or causal, (batch, 1, n_queries, n_keys), for the last tokens. A
@@ -317,6 +334,6 @@ def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[
     )
 
 
-def shape_of(value: Tensor) -> tuple[int, ...]:
+def shape_of(value: torch.Tensor) -> tuple[int, ...]:
     """Return the shape as a plain tuple, for messages."""
     return tuple(value.shape)

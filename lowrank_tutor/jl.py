@@ -235,6 +235,9 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     stored = as_matrix(x, "x", np.float64)
     asking = as_matrix(y, "y", np.float64)
     r = as_matrix(projection, "projection", np.float64)
+    widths = [part.shape[1] for part in (stored, asking, r)]
+    if len(set(widths)) > 1:
+        raise ValueError(f"x, y, and projection must be equally wide, got {widths}")
     signs = np.where(stored @ r.T >= 0, 1.0, -1.0)
     lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(stored, axis=1)
     return np.asarray(lengths[:, np.newaxis] * (signs @ (asking @ r.T).T))
@@ -296,13 +299,16 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     """
     points = as_matrix(x, "x", np.float64)
     r = as_matrix(projection, "projection", np.float64)
-    if len(points) < 2:
-        raise ValueError(f"x must hold at least 2 points, got {len(points)}")
+    n_points, width = points.shape
+    if r.shape[1] != width:
+        raise ValueError(f"projection must be {width} wide, as x is, got shape {r.shape}")
+    if n_points < 2:
+        raise ValueError(f"x must hold at least 2 points, got {n_points}")
     # Sums of small squares keep more digits of their difference.
     centered = points - points.mean(axis=0)
     images = centered @ r.T
     rows = []
-    for start in range(0, len(points), _ROWS):
+    for start in range(0, n_points, _ROWS):
         before, lost = _squared_distances(centered, start)
         after, lost_too = _squared_distances(images, start)
         for i, row in enumerate(lost | lost_too, start):
@@ -335,6 +341,8 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     left = as_matrix(p, "p", np.float64)
     right = as_matrix(v, "v", np.float64)
     directions = _check_count(k, "k")
+    if left.shape[1] != right.shape[0]:
+        raise ValueError(f"v must have {left.shape[1]} rows, as p has columns, got {len(right)}")
     product_of_norms = float(np.linalg.norm(left) * np.linalg.norm(right))
     norm_of_product = float(np.linalg.norm(left @ right))
     if norm_of_product == 0:

@@ -5,7 +5,6 @@ Page ``book/use-linformer.md``. Shapes and ``token_mask`` are as in :mod:`lowran
 
 import copy
 import math
-import reprlib
 from typing import Any, TypeVar
 
 from lowrank_tutor._on_demand import needed
@@ -21,7 +20,6 @@ from lowrank_tutor._tensors import (
     check_dtype,
     check_like,
     check_own_methods,
-    check_same_device,
     check_sizes,
     check_tensor,
     check_tokens,
@@ -34,6 +32,7 @@ __all__ = ["LinformerCrossAttention", "LinformerEncoderLayer", "from_layer", "fr
 
 Layer = TypeVar("Layer", bound=LinformerSelfAttention)
 Model = TypeVar("Model", bound=nn.Module)
+TRANSFORMERS = "the page book/use-linformer.md converts encoders of transformers"
 
 
 def from_mha(
@@ -73,7 +72,8 @@ def from_mha(
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
-        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+        found = f"{type(mha).__name__}; {TRANSFORMERS}"
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {found}")
     check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
     if not mha.batch_first:
         raise ValueError("mha must have batch_first=True, got False")
@@ -142,13 +142,13 @@ class LinformerCrossAttention(LinformerSelfAttention):
     """
 
     def forward(  # type: ignore[override]
-        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None
+        self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """Attend from ``x`` (batch, n_queries, dim) to mixtures of ``memory`` (batch, n, dim).
 
         ``token_mask`` (batch, n) marks the real tokens of ``memory``.
         """
-        check_tokens(self, memory, token_mask, "memory")
+        check_tokens(self, memory, token_mask, causal, "memory")
         check_like("x", x, (len(memory), "n_queries", self.dim), "the layer", self.e)
         return self._attend(x, *self._compress(zero_hidden(memory, token_mask), token_mask))
 
@@ -233,10 +233,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
             turn their sequences into NaN.
         """
         attention: Any = self.self_attn
-        for name, value, rule in (("src_mask", src_mask, None), ("is_causal", is_causal, False)):
-            if value is not rule:
-                raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}")
-        check_tokens(attention, src, None, "src")
+        if src_mask is not None:
+            rule = "None, for there are no n by n weights"
+            raise ValueError(f"src_mask must be {rule}, got {type(src_mask).__name__}")
+        check_tokens(attention, src, None, is_causal, "src", "is_causal")
         real = unclear = None
         if src_key_padding_mask is not None:
             real, unclear = _read_padding(src_key_padding_mask, src)
@@ -280,9 +280,11 @@ def from_layer(
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
         rule = "a torch.nn.TransformerEncoderLayer with exact attention"
-        raise TypeError(f"layer must be {rule}, got {type(layer).__name__}")
+        raise TypeError(f"layer must be {rule}, got {type(layer).__name__}; {TRANSFORMERS}")
     methods = ("forward", "_sa_block", "_ff_block")
     check_own_methods("layer", layer, nn.TransformerEncoderLayer, *methods)
+    if not layer.self_attn.batch_first:
+        raise ValueError("layer must have batch_first=True, got False")
     attention = from_mha(layer.self_attn, max_len, k, **options)
     sizes = (attention.dim, attention.heads, 1, 1, 1)
     settings: dict[str, Any] = {"norm_first": layer.norm_first, "activation": layer.activation}
@@ -301,7 +303,8 @@ def _read_padding(padding: Tensor, src: Tensor) -> tuple[Tensor, Tensor | None]:
     """
     name = "src_key_padding_mask"
     check_tensor(name, padding, tuple(src.shape[:2]))
-    check_same_device(name, padding, "src", src)
+    if padding.device != src.device:
+        raise ValueError(f"{name} must be on the device of src, {src.device}, got {padding.device}")
     if padding.dtype == torch.bool:
         return ~padding, None
     real = padding == 0

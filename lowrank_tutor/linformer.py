@@ -295,16 +295,20 @@ class LinformerSelfAttention(nn.Module):
         layer: nn.Module = self.to_out
         return layer
 
-    def forward(self, x: Tensor, *, token_mask: Tensor | None = None) -> Tensor:
-        r"""Attend from every token to the k mixtures, which hold the future, too.
+    def forward(
+        self, x: Tensor, *, token_mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        r"""Attend from every token to the k mixtures.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n, dim)
             Tokens; n is at most ``max_len``.
         token_mask : bool Tensor, shape (batch, n), optional
+        causal : bool
+            Must be False: each mixture holds all tokens, the future too.
         """
-        check_tokens(self, x, token_mask)
+        check_tokens(self, x, token_mask, causal)
         x = zero_hidden(x, token_mask)
         out = self._attend(x, *self._compress(x, token_mask))
         return out if token_mask is None else out.masked_fill(~token_mask[:, :, None], 0)

@@ -38,6 +38,8 @@ def attention(x: ArrayLike = X) -> tuple[FloatArray, FloatArray]:
     array([0.  , 0.89, 0.  , 0.05, 0.  , 0.05])
     """
     words = as_matrix(x, "x").astype(np.float64)
+    if words.shape[1] != 2:
+        raise ValueError(f"x must have two numbers for each word, got shape {words.shape}")
     logits = words @ W_Q @ (words @ W_K).T / math.sqrt(2)
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True), words @ W_V

@@ -20,11 +20,30 @@ from lowrank_tutor._checks import (
     check_rng,
     check_size,
 )
+from lowrank_tutor.rank import numerical_rank
 
 
 class NoArray:
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("not today")
+
+
+class Table:
+    """A table whose columns have types of their own, as pandas' do."""
+
+    dtypes = (np.dtype(bool), np.dtype(float))
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __array__(self, *_args, **_kwargs):
+        return np.array(self.rows, dtype=object)
+
+    def select_dtypes(self, _include):
+        raise NotImplementedError
+
+    def astype(self, dtype):
+        return np.array(self.rows, dtype)
 
 
 def integer(value, name):
@@ -54,7 +73,7 @@ def rank(value, name):
             [[1.0, np.nan]], np.zeros((0, 3)), NoArray(), np.ones((2, 2, 2)), [["a"]], [[1j]],
             np.ma.masked_equal([[1.0, 2.0]], 2.0), scipy.sparse.eye_array(2), [[1], [2, 3]],
             torch.ones(1, 1, device="meta"), torch.ones(1, 1, requires_grad=True),
-            np.array([[True, 0.5]], object), torch.nn.Linear(1, 1),
+            Table([[True, np.nan]]), torch.nn.Linear(1, 1),
         ]),
         (as_vector, [1.0, [[1.0]]]),
         (as_spectrum, [[1.0, 0.0, -2.0], np.eye(2), [3.0, 1.0, 2.0]]),
@@ -108,6 +127,7 @@ def test_small_entries_pass():
         np.testing.assert_array_equal(as_matrix(value, "x"), np.asarray(value, dtype=np.float64))
     level = [3.0, 3.0, 0.0, 0.0]  # level steps, and zeros at the end
     np.testing.assert_array_equal(as_spectrum(level, "s"), level)
+    assert numerical_rank(Table([[True, 0.5], [False, 2.0]])) == 2
 
 
 @pytest.mark.parametrize(

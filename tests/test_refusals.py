@@ -649,15 +649,13 @@ TOGETHER = [
     ("x", lambda: lr.distortion([[5], [1], [2], [2], [1]], [[1]])),
     ("x", lambda: lr.distortion([[0], [-0.0]], [[1]])),
     ("p @ v", lambda: lr.projected_product_error([[1, 1]], [[1], [-1]], 3)),
-    ("matmul: .* mismatch", lambda: lr.sign_inner_products(POINTS, POINTS, A)),
-    ("matmul: .* mismatch", lambda: lr.distortion(POINTS, A)),
-    ("matmul: .* mismatch", lambda: lr.projected_product_error(A, A, 1)),
-    ("matmul: .* mismatch", lambda: lr.sentence.attention(A)),
+    ("x, y, and projection", lambda: lr.sign_inner_products(POINTS, POINTS, A)),
+    ("projection", lambda: lr.distortion(POINTS, A)),
+    ("v", lambda: lr.projected_product_error(A, A, 1)),
 ]
 
 
 @pytest.mark.parametrize(("name", "call"), TOGETHER)
 def test_arguments_must_fit(name, call):
-    rule = "" if name.startswith("matmul") else " must "  # NumPy's own sentence
-    with pytest.raises((ValueError, TypeError), match=rf"^{name}\b.*{rule}"):
+    with pytest.raises((ValueError, TypeError), match=rf"^{name}\b.* must "):
         call()

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
@@ -30,3 +31,10 @@ def test_rows_by_hand():
 
 def test_large_numbers_do_not_overflow():
     assert np.isfinite(attention(np.full((2, 2), 1e3))[0]).all()
+
+
+def test_width_is_two():
+    with pytest.raises(
+        ValueError, match=r"^x must have two numbers for each word, got shape \(1, 3\)$"
+    ):
+        attention([[1, 2, 3]])

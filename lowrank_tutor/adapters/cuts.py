@@ -1,6 +1,7 @@
 """Report how near to low rank a model's weights are, and cut a layer best for its inputs."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -18,6 +19,8 @@ from lowrank_tutor.svd import choose_rank, noise_edge
 
 SHARES = (0.9, 0.95, 0.99)
 PACKED = (torch.uint8, torch.int8, torch.int32)
+# Factors of adapters, and the products of those that stack all experts, by their names in peft.
+FACTORS = re.compile(r"lora_(embedding_)?[AB]|experts(\.base_layer)?$")
 
 
 def compress(
@@ -150,9 +153,9 @@ def rank_report(
     or not. ``lowrank_tutor.kit.table`` and ``pandas.DataFrame`` print the columns.
 
     Weights must have two axes: give experts one by one, and a convolution as ``w.flatten(1)``.
-    Numbers in 8 bits or packed in integers are refused; ``names`` can choose the other weights. Of
-    an adapter give the product of its factors. Entries with fewer than two rows or columns are left
-    out, as are other integers and whatever is no tensor.
+    Numbers in 8 bits or packed in integers are refused, and so are the factors of an adapter: give
+    their product. ``names`` can choose the other weights. Entries with fewer than two rows or
+    columns are left out, as are other integers and whatever is no tensor.
 
     Parameters
     ----------
@@ -211,7 +214,10 @@ def _row(name: str, weight: Tensor, dtype: torch.dtype) -> tuple[object, ...] | 
     if min(weight.flatten(1).shape) < 2:
         return None
     if weight.ndim > 2:
-        raise ValueError(f"{name} must have two axes, got shape {tuple(weight.shape)}")
+        found = f"{tuple(weight.shape)}: give experts one by one, and w.flatten(1) of a convolution"
+        raise ValueError(f"{name} must have two axes, got shape {found}")
+    if FACTORS.search(name):
+        raise ValueError(f"{name} must be one weight, got a factor of an adapter, or experts")
     matrix = _on_its_device(weight.detach(), dtype)
     shape = tuple(matrix.shape)
     if not matrix.isfinite().all():

@@ -10,8 +10,8 @@ values; P is the matrix of weights, $p_i^\top$ its row i. Rows, columns and step
 
 Numbers must be exact: integers, ``Fraction``, SymPy rationals, strings such as ``"1/3"`` or
 ``"0.1"``, or NumPy arrays of integers. Floats are refused, whole ones too, because they may have
-been rounded before: the float 0.1 is not 1/10. Numbers of more than 20 digits, which would
-fill the page, are refused too.
+been rounded before: the float 0.1 is not 1/10. A matrix has at most 12 rows and columns, and
+examples that would fill the page with digits are refused too.
 
 A page that MyST-NB builds shows the formulas if it has ``nb_render_markdown_format = "myst"`` and
 ``"dollarmath"`` in ``myst_enable_extensions``. ``lowrank_tutor.kit.sphinxext`` sets the first, and

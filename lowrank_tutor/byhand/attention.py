@@ -35,7 +35,7 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
     >>> softmax_attention(q=[[2]], k=[[1], [0]], v=[[4, 1], [0, 1]]).result
     Matrix([[4*exp(2)/(1 + exp(2)), 1]])
     """
-    queries, keys, values = map(as_exact_matrix, "qkv", (q, k, v))
+    queries, keys, values = _read(q, k, v)
     steps, output = _softmax_steps(queries, keys, values)
     (n_q, d), (n_k, d_v) = queries.shape, values.shape
     scores, averages = n_q * n_k * d, n_q * n_k * d_v
@@ -54,8 +54,8 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     r"""Compress keys and values, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
 
-    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones; the
-    others are as in `softmax_attention`. Source: Wang et al. (2020),
+    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at
+    most n_keys; the others are as in `softmax_attention`. Source: Wang et al. (2020),
     arXiv:2006.04768, equation 7, with E = F.
 
     The values of the steps: E K (k, d); E V (k, d_v); then as in `softmax_attention`, with weights
@@ -66,8 +66,11 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     >>> linformer_attention([[2]], [[2], [0]], [[1, 0], [5, 2]], [["1/2", "1/2"]]).result
     Matrix([[3, 1]])
     """
-    queries, keys, values = map(as_exact_matrix, "qkv", (q, k, v))
+    queries, keys, values = _read(q, k, v)
     shares = as_exact_matrix("e", e)  # (k, n_keys)
+    if shares.cols != keys.rows or shares.rows > keys.rows:
+        rule = f"{keys.rows} columns, one for each key, and no more rows"
+        raise ValueError(f"e must have {rule}, got shape {shares.shape}")
     short_keys, short_values = shares * keys, shares * values  # (k, d), (k, d_v)
     compress = (
         Step(
@@ -85,6 +88,17 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     check = _check_step(queries.rows, keys.rows, shares.rows)
     work = _linformer_work(queries.rows, keys.rows, shares.rows, queries.cols, values.cols)
     return Worked((*compress, *steps, check, work), output)
+
+
+def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
+    queries = as_exact_matrix("q", q)
+    keys = as_exact_matrix("k", k)
+    values = as_exact_matrix("v", v)
+    if keys.cols != queries.cols:
+        raise ValueError(f"k must be {queries.cols} wide, as q is, got shape {keys.shape}")
+    if values.rows != keys.rows:
+        raise ValueError(f"v must have {keys.rows} rows, as k has, got shape {values.shape}")
+    return queries, keys, values
 
 
 def _softmax_steps(

@@ -10,7 +10,8 @@ from typing import Any
 import sympy
 from sympy import Matrix, Rational
 
-# Longer numbers would fill the page.
+# Nobody works larger examples by hand, and their steps would fill the page.
+MAX_SIDE = 12
 MAX_DIGITS = 20
 
 
@@ -24,6 +25,9 @@ def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False) -> M
     if len(widths) != 1 or 0 in widths:
         rule = "a list of rows of exact numbers, all of one length"
         raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}")
+    if max(len(rows), *widths) > MAX_SIDE:
+        rule = f"at most {MAX_SIDE} rows and columns, to work by hand"
+        raise ValueError(f"{name} must have {rule}, got {len(rows)} rows of {max(widths)}")
     return Matrix([[as_exact_number(name, entry) for entry in row] for row in rows])
 
 

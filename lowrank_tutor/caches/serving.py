@@ -156,20 +156,20 @@ def serve(
             f"model must be a name or what read_config returns, got {type(model).__name__}"
         )
     card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
-    cards = check_integer(cards, "cards", 1, MOST_CARDS)
-    n = check_integer(n, "n", 1, MOST_TOKENS)
+    cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
     other = check_real(other, "other", "0 GiB or more", 0)
-    for name, given, known in (
-        ("weight_bits", weight_bits, WEIGHT_BITS),
-        ("cache_bits", cache_bits, CACHE_BITS),
-    ):
-        if check_real(given, name, "4 or more", 4) not in known:
-            raise ValueError(f"{name} must be one of {known}, got {given}")
+    weight_bits = check_real(weight_bits, "weight_bits", "16, 8, 4.5, or 4.25", 4)
+    if weight_bits not in WEIGHT_BITS:
+        raise ValueError(f"weight_bits must be 16, 8, 4.5, or 4.25, got {weight_bits}")
+    if check_integer(cache_bits, "cache_bits", 4) not in CACHE_BITS:
+        raise ValueError(f"cache_bits must be 16, 8, or 4, got {cache_bits}")
     total = model.billions if billions is None else billions
     if total is None:
-        raise ValueError("billions must be given beside a configuration, got None")
+        raise ValueError(
+            "billions must be given, for a configuration does not count the weights, got None"
+        )
     rule = f"{model.experts:.2f} (its experts) or more"
     total = check_real(total, "billions", rule, model.experts, MOST_BILLIONS)
     return _count(model, card, cards, split, n, weight_bits, cache_bits, share, other, total)

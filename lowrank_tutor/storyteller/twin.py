@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import functools
 import json
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -102,10 +101,12 @@ def next_words(
 def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     """Return the numbers of words, shape (batch, n)."""
     found = np.asarray(ids)
-    whole = found.ndim == 2 and found.size and found.dtype.kind in "iu"
-    if not (whole and 0 <= found.min() <= found.max() < len(WORDS)):
-        rule = f"whole numbers from 0 to {len(WORDS) - 1}, of shape (batch, n)"
-        raise ValueError(f"ids must be {rule}, got {reprlib.repr(ids)}")
+    if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu":
+        rule = "whole numbers of shape (batch, n)"
+        raise ValueError(f"ids must be {rule}, got {found.dtype} of shape {found.shape}")
+    if found.min() < 0 or found.max() >= len(WORDS):
+        limits = f"{found.min()} to {found.max()}"
+        raise ValueError(f"ids must be from 0 to {len(WORDS) - 1}, got {limits}")
     return found
 
 

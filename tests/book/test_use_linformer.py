@@ -66,7 +66,7 @@ def test_other_cells(page):
     assert "1 matrix for 6 layers" in page["printed"]
     assert "e" not in dict(page["fixed"].named_parameters())
     assert "x must hold between 1 and max_len = 256 tokens, got 300" in page["printed"]
-    assert "unexpected keyword argument 'causal'" in page["printed"]
+    assert "causal must be False, got True" in page["printed"]
 
 
 # One of two processes runs the page's script, and compares all gradients with those of one process.

@@ -43,6 +43,7 @@ def test_vectors_and_limits():
     assert as_exact_matrix("a", [1, 2], vector_allowed=True) == Matrix([1, 2])
     assert as_exact_matrix("a", [[1, 2]], vector_allowed=True) == Matrix([[1, 2]])
     assert list(as_exact_matrix("a", [["0.1", "-.5"]])) == [Rational(1, 10), Rational(-1, 2)]
+    assert as_exact_matrix("a", np.eye(12, dtype=int)) == sympy.eye(12)
     longest = [[-(10**20) + 1, Fraction(1, 10**20 - 1)]]
     assert as_exact_matrix("a", longest).tolist() == longest
 
@@ -51,7 +52,7 @@ ENTRIES = [-2.0, np.float32(0.25), sympy.Float(0.5), float("nan"), sympy.nan, sy
            sympy.Symbol("t"), sympy.sqrt(2), sympy.I, None, True, "", "1/0", "one", 10**20,
            -(10**5000), Fraction(1, 10**20)]  # fmt: skip
 TABLES = [[], [1, 2], [1, [2]], [[1, 2], [3]], [[[1, 2]]], np.zeros((2, 0), int), 5, None, "12",
-          torch.eye(2)]  # fmt: skip
+          [[1] * 13], [[1]] * 13, torch.eye(2)]  # fmt: skip
 
 
 @pytest.mark.parametrize("bad", [*([[1, entry]] for entry in ENTRIES), *TABLES])
@@ -70,7 +71,7 @@ ARGUMENTS = {
                  "h": ([1, 2], [[1, 2]])},
     "softmax_attention": {"q": (SQUARE, [1]), "k": (SQUARE, WIDE), "v": (SQUARE, WIDE)},
     "linformer_attention": {"q": (SQUARE, [1]), "k": (SQUARE, WIDE), "v": (SQUARE, WIDE),
-                            "e": (SQUARE, WIDE)},
+                            "e": (SQUARE, SQUARE + SQUARE)},
 }  # fmt: skip
 
 
@@ -82,7 +83,5 @@ def test_arguments_are_checked(function):
     called(**good)
     for name, (_, shape) in both.items():
         for bad in (0.5, [[0.5, 1], [1, 1]], shape):
-            with pytest.raises(
-                (TypeError, ValueError), match=rf"^({name} must .*, got |Matrix size)"
-            ):
+            with pytest.raises((TypeError, ValueError), match=rf"^{name} must .*, got "):
                 called(**good | {name: bad})

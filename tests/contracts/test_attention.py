@@ -1211,11 +1211,11 @@ REFUSED = {  # a model, what is done to it, and the refusal
         "linear.weight must have no row of length 0",
     ),
     "a tied head alone": (Tied, inject("h*"), "(head, middle), tied ones without *, got 'h*'"),
-    "GPT-2": (like_gpt2, inject("*"), "linear must be a torch.nn.Linear, got Conv1D"),
+    "GPT-2": (like_gpt2, inject("*"), "linear must be a torch.nn.Linear, as of weight.T"),
     "GPT-2, moments": (
         like_gpt2,
         lambda model: input_moments(model).__enter__(),
-        "linear must be a torch.nn.Linear, got Conv1D",
+        "of a Conv1D, got Conv1D",
     ),
     "no layer, moments": (
         nn.ReLU,

@@ -175,6 +175,7 @@ def test_layer_compiles_once(compiler):
     [
         (0, {}, "x must hold between 1 and max_len = 8 tokens, got 0"),
         (9, {}, "x must hold between 1 and max_len = 8 tokens, got 9"),
+        (6, {"causal": True}, "causal must be False, got True: every compressed key mixes"),
     ],
 )
 def test_bad_tokens(n, options, message):

@@ -51,7 +51,7 @@ def test_takeover_copies_all_settings():
          "mha must attend to the tokens alone, got add_bias_kv or add_zero_attn"),
         (from_layer, lambda: LinformerEncoderLayer(6, 2, 8, 3, 12),
          "layer must be a torch.nn.TransformerEncoderLayer with exact attention, got Linf"),
-        (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12), "mha must have batch_first"),
+        (from_layer, lambda: nn.TransformerEncoderLayer(6, 2, 12), "layer must have batch_first"),
     ],
 )  # fmt: skip
 def test_other_modules(take, module, message):
