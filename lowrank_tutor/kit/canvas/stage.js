@@ -111,7 +111,16 @@ const stage = (() => {
     const long = width - left - right,
       tall = height - top - bottom;
     const plot = {
-      ...{ width, height, top, right, bottom, left, long, tall, x, y },
+      width,
+      height,
+      top,
+      right,
+      bottom,
+      left,
+      long,
+      tall,
+      x,
+      y,
       toX: (value) => left + part(value, plot.x, xLog) * long,
       toY: (value) => height - bottom - part(value, plot.y, yLog) * tall,
       pixel: ([a, b]) => [plot.toX(a), plot.toY(b)],
