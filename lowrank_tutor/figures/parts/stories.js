@@ -13,7 +13,11 @@ const offerWords = (field, vocabulary, done) => {
   const id = "words-" + Math.random().toString(36).slice(2);
   const list = element("div", { id, role: "listbox", "aria-label": "words", hidden: true });
   let at = -1;
-  const begun = () => field.value.slice(0, field.selectionStart).split(/[\s.?:]/).at(-1);
+  const begun = () =>
+    field.value
+      .slice(0, field.selectionStart)
+      .split(/[\s.?:]/)
+      .at(-1);
   const mark = (i) => {
     list.children[at]?.setAttribute("aria-selected", false);
     at = i;
