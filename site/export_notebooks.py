@@ -137,7 +137,9 @@ def set_up(page: NotebookNode, url: str, branch: str) -> NotebookNode:
     """Put the cell that installs what is missing first, and what to do after a restart below."""
     code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
     torch = re.search(
-        r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer|roofline))\b", code, re.MULTILINE
+        r"^\s*(import|from) (torch|lowrank_tutor\.(attention|linformer|roofline))\b",
+        code,
+        re.MULTILINE,
     )
     words = {
         "repository": url.rstrip("/"),
