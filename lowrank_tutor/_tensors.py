@@ -9,7 +9,7 @@ import reprlib
 from typing import Any, TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -17,19 +17,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lowrank_tutor._checks import check_bool, check_integer
 
 # What a call leaves for the tokens that come next.
-State: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
+State: TypeAlias = tuple[Tensor, ...] | list[Tensor]
 
 
-def check_plain(name: str, value: object) -> torch.Tensor:
+def check_plain(name: str, value: object) -> Tensor:
     """Return ``value`` if it is a dense tensor, neither nested nor sparse."""
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     if value.is_nested or value.layout != torch.strided:
         raise TypeError(f"{name} must be a dense tensor, got a nested or a sparse one")
     return value
 
 
-def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch.Tensor:
+def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> Tensor:
     """Return ``value`` if it is a tensor with these axes.
 
     A name allows any size, a number only that size.
@@ -43,14 +43,14 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> torch
     return tensor
 
 
-def check_not_meta(name: str, value: torch.Tensor) -> None:
+def check_not_meta(name: str, value: Tensor) -> None:
     """Refuse a meta tensor where numbers are needed."""
     if value.is_meta:
         raise TypeError(f"{name} must hold numbers, got a meta tensor")
 
 
 def check_same_device_and_dtype(
-    name: str, value: torch.Tensor, reference_name: str, reference: torch.Tensor
+    name: str, value: Tensor, reference_name: str, reference: Tensor
 ) -> None:
     """Refuse a tensor whose device or type differs from a reference's.
 
@@ -71,15 +71,15 @@ def check_like(
     value: object,
     axes: tuple[str | int, ...],
     reference_name: str,
-    reference: torch.Tensor,
-) -> torch.Tensor:
+    reference: Tensor,
+) -> Tensor:
     """Return ``value`` if it is a tensor with these axes, and a reference's device and type."""
     tensor = check_tensor(name, value, axes)
     check_same_device_and_dtype(name, tensor, reference_name, reference)
     return tensor
 
 
-def check_floating(name: str, value: torch.Tensor) -> None:
+def check_floating(name: str, value: Tensor) -> None:
     """Refuse a tensor of integers, bools, complex numbers, or numbers too short to multiply."""
     if not value.dtype.is_floating_point or torch.finfo(value.dtype).bits < 16:
         rule = "of a floating-point type of at least 16 bits"
@@ -97,7 +97,7 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
             raise TypeError(f"{name} must compute as a torch.nn.{kind.__name__} does, got {found}")
 
 
-def check_linear(linear: object) -> torch.Tensor:
+def check_linear(linear: object) -> Tensor:
     """Return the weight of a linear layer if its numbers can be added to.
 
     Packed weights have their own types.
@@ -107,7 +107,7 @@ def check_linear(linear: object) -> torch.Tensor:
         raise TypeError(f"linear must be {rule}, got {type(linear).__name__}")
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
-    if type(weight) not in (torch.Tensor, nn.Parameter):
+    if type(weight) not in (Tensor, nn.Parameter):
         raise TypeError(f"linear.weight must be a plain tensor, got {type(weight).__name__}")
     check_floating("linear.weight", weight)
     return weight
@@ -139,9 +139,7 @@ def check_generator(generator: object) -> torch.Generator | None:
     raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}")
 
 
-def check_token_mask(
-    token_mask: object, keys: torch.Tensor, shape: tuple[int, int]
-) -> torch.Tensor:
+def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, int]) -> Tensor:
     """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
     mask = check_tensor("token_mask", token_mask, shape)
     if mask.dtype != torch.bool:
@@ -172,8 +170,8 @@ def check_sizes(
 
 def check_tokens(
     layer: Any,
-    x: torch.Tensor,
-    token_mask: torch.Tensor | None,
+    x: Tensor,
+    token_mask: Tensor | None,
     causal: bool,
     name: str = "x",
     causal_name: str = "causal",
@@ -196,9 +194,9 @@ def bias_of(linear: nn.Module) -> Any:
 
 
 def check_attention_inputs(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     token_mask: object = None,
     *,
     causal: bool = False,
@@ -221,7 +219,7 @@ def check_attention_inputs(
         raise ValueError(f"q must {rule}, got {q.shape[2]}")
 
 
-def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
+def each_head(part: Tensor, heads: int) -> Tensor:
     """Give heads what their group has: (batch, groups, n, width) to (batch, heads, n, width)."""
     if part.shape[1] == heads:
         return part
@@ -229,15 +227,15 @@ def each_head(part: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 def attend(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor | None = None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
     *,
     causal: bool = False,
     dropout: float = 0.0,
     scale: float | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """Attend by PyTorch's kernels; heads may share keys and values, which have their groups."""
     k, v = (each_head(part, q.shape[1]) for part in (k, v))
     # Only PyTorch's plain kernel has forward-mode and second derivatives.
@@ -249,9 +247,7 @@ def attend(
     return out.to(q.dtype)  # under autocast too
 
 
-def check_state(
-    state: object, reference: torch.Tensor, *shapes: tuple[str | int, ...]
-) -> list[torch.Tensor]:
+def check_state(state: object, reference: Tensor, *shapes: tuple[str | int, ...]) -> list[Tensor]:
     """Return the tensors of a state if each has its shape, and the device of a reference."""
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
         rule = f"the {len(shapes)} tensors that return_state=True gives here"
@@ -274,7 +270,7 @@ def check_causal(causal: object, state: object, return_state: object) -> tuple[b
     return causal, return_state
 
 
-def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tensor:
+def zero_hidden(x: Tensor, token_mask: Tensor | None) -> Tensor:
     """Set hidden tokens to zero, so that even a NaN there reaches neither output nor gradient.
 
     ``x`` is (batch, n, width) or (batch, heads, n, width), ``token_mask`` (batch, n).
@@ -285,7 +281,7 @@ def zero_hidden(x: torch.Tensor, token_mask: torch.Tensor | None) -> torch.Tenso
     return x.masked_fill(hidden if x.ndim == 3 else hidden[:, None], 0)
 
 
-def softmax_mask(token_mask: torch.Tensor, n_queries: int | None = None) -> torch.Tensor:
+def softmax_mask(token_mask: Tensor, n_queries: int | None = None) -> Tensor:
     """Turn a token mask (batch, n_keys) into one for attention, no row of it empty.
 
     It is (batch, 1, 1, n_keys), or causal, (batch, 1, n_queries, n_keys), for the last tokens. A
@@ -334,6 +330,6 @@ def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[
     )
 
 
-def shape_of(value: torch.Tensor) -> tuple[int, ...]:
+def shape_of(value: Tensor) -> tuple[int, ...]:
     """Return the shape as a plain tuple, for messages."""
     return tuple(value.shape)

@@ -37,6 +37,7 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
+    from torch import Tensor
 
 from lowrank_tutor._checks import check_bool, check_integer, check_size
 from lowrank_tutor._tensors import (
@@ -99,13 +100,13 @@ class Cost(NamedTuple):
 
 
 def softmax_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
-    token_mask: torch.Tensor | None = None,
+    token_mask: Tensor | None = None,
     causal: bool = False,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Average the values, weighted by the softmax of how each query scores the keys.
 
     $\mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (Vaswani et al. 2017, arXiv:1706.03762) by PyTorch's
@@ -126,12 +127,12 @@ def softmax_attention(
 
 
 def attention_weights(
-    q: torch.Tensor,
-    k: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
     *,
-    token_mask: torch.Tensor | None = None,
+    token_mask: Tensor | None = None,
     causal: bool = False,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Write out $P = \mathrm{softmax}(Q K^\top / \sqrt{d})$, (batch, heads, n_queries, n_keys).
 
     Fused kernels avoid this matrix. Hidden keys have weight 0, and with ``causal`` later ones, too;
@@ -171,15 +172,15 @@ def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None
 
 
 def linear_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
-    token_mask: torch.Tensor | None = None,
+    token_mask: Tensor | None = None,
     causal: bool = False,
     state: State | None = None,
     return_state: bool = False,
-) -> torch.Tensor | Any:
+) -> Tensor | Any:
     r"""Average values by $\varphi(q_i)^\top \varphi(k_j)$ with $\varphi(x) = \mathrm{elu}(x) + 1$.
 
     Linear attention (Katharopoulos et al. 2020, arXiv:2006.16236) does not approximate softmax
@@ -239,16 +240,16 @@ def linear_attention(
 
 
 def performer_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
     n_features: int = 256,
     generator: torch.Generator | None = None,
-    features: torch.Tensor | None = None,
-    token_mask: torch.Tensor | None = None,
+    features: Tensor | None = None,
+    token_mask: Tensor | None = None,
     causal: bool = False,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Estimate softmax attention by m random features.
 
     On average their products are $\exp(q^\top k / \sqrt{d})$. Performer (Choromanski et al. 2020,
@@ -323,7 +324,7 @@ def orthogonal_features(
     generator: torch.Generator | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Draw directions (n_features, d), orthogonal in blocks of d.
 
     Each of them is normal with unit covariance. A block is the Q of a Gaussian matrix's QR
@@ -351,9 +352,9 @@ def orthogonal_features(
     blocks = torch.randn(-(-m // d), d, d, generator=generator, **place)
     basis, triangle = torch.linalg.qr(blocks)
     signs = torch.where(triangle.diagonal(dim1=1, dim2=2) < 0, -1, 1)  # (blocks, d)
-    directions: torch.Tensor = (basis * signs[:, None, :]).flatten(0, 1)[:m]  # (m, d)
+    directions: Tensor = (basis * signs[:, None, :]).flatten(0, 1)[:m]  # (m, d)
     normal = torch.randn(m, d, generator=generator, **place)
-    lengths: torch.Tensor = torch.linalg.vector_norm(normal, dim=1, keepdim=True)
+    lengths: Tensor = torch.linalg.vector_norm(normal, dim=1, keepdim=True)
     return (directions * lengths).to(device=device, dtype=dtype)
 
 
@@ -370,12 +371,12 @@ def _lowest(dtype: torch.dtype) -> float:
 
 
 def _by_feature(
-    k_rows: torch.Tensor,
-    k_scale: torch.Tensor,
-    v: torch.Tensor,
-    token_mask: torch.Tensor | None,
+    k_rows: Tensor,
+    k_scale: Tensor,
+    v: Tensor,
+    token_mask: Tensor | None,
     heads: int,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor]:
     """Return the values averaged by each feature, (b, h, m, d_v), and ln z, (b, h, 1, m).
 
     The latter is known up to a constant.
@@ -395,7 +396,7 @@ def _in_steps() -> bool:
     return torch.compiler.is_compiling() or is_transformed()
 
 
-def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _elu_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the rows of elu(x) + 1, each over a factor, and the factors' logarithms (..., n, 1).
 
     Only rows without a positive entry are divided: all their entries are exponentials, which may
@@ -405,7 +406,7 @@ def _elu_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return _elu_plus_one(x, scale), scale
 
 
-def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+def _elu_plus_one(x: Tensor, scale: Tensor) -> Tensor:
     """Return (elu(x) + 1) / exp(scale).
 
     ``scale`` is 0 or the largest of the entries that share it.
@@ -415,7 +416,7 @@ def _elu_plus_one(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         # clamp is 1 up to PyTorch 2.13 and 0 from 2.14 on, so the bound is a hair above 0.
         bounds = {"min": _lowest(x.dtype), "max": torch.finfo(x.dtype).tiny}
         return torch.relu(x) + (x - scale).clamp(**bounds).exp()
-    rows: torch.Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
+    rows: Tensor = _EluPlusOne.apply(x, scale)  # type: ignore[no-untyped-call]
     return rows
 
 
@@ -426,13 +427,13 @@ class _EluPlusOne(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: Tensor, scale: Tensor) -> Tensor:
         rows = (x - scale).clamp_(min=_lowest(x.dtype), max=0).exp_().add_(x.clamp(min=0))
         ctx.save_for_backward(rows)
         return rows
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (rows,) = ctx.saved_tensors
         # The derivative of clamp at 1 depends on PyTorch's version, as above; clamp is faster where
         # none is recorded.
@@ -440,12 +441,12 @@ class _EluPlusOne(torch.autograd.Function):
         return slopes.mul_(gradients[0]), None
 
 
-def _log_elu(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
+def _log_elu(x: Tensor, more: Tensor) -> Tensor:
     """Return ln(elu(x) + 1) + more, with ``more`` (batch, heads, 1, d)."""
     if _in_steps():
         positive = torch.relu(x)
         return positive.log1p() + (x - positive) + more
-    logs: torch.Tensor = _LogElu.apply(x, more)  # type: ignore[no-untyped-call]
+    logs: Tensor = _LogElu.apply(x, more)  # type: ignore[no-untyped-call]
     return logs
 
 
@@ -453,31 +454,29 @@ class _LogElu(torch.autograd.Function):
     """In-place log(elu(x) + 1) + more, using min(x, log1p(max(x, 0)))."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: Tensor, more: Tensor) -> Tensor:
         ctx.save_for_backward(x)
         return x.clamp(min=0).log1p_().clamp_(max=x).add_(more)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         (x,) = ctx.saved_tensors
         return gradients[0] / x.clamp(min=0).add_(1), gradients[0].sum(dim=2, keepdim=True)
 
 
-def _exponents(x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
+def _exponents(x: Tensor, directions: Tensor) -> Tensor:
     """Return g^T x of x / d^(1/4) for each direction g, (..., n, m)."""
-    exponents: torch.Tensor = x / x.shape[3] ** 0.25 @ directions.T
+    exponents: Tensor = x / x.shape[3] ** 0.25 @ directions.T
     return exponents
 
 
-def _half_squares(x: torch.Tensor) -> torch.Tensor:
+def _half_squares(x: Tensor) -> Tensor:
     """Return |x|^2/2 of x / d^(1/4), (..., n, 1)."""
-    half_squares: torch.Tensor = x.square().sum(dim=3, keepdim=True) / (2 * math.sqrt(x.shape[3]))
+    half_squares: Tensor = x.square().sum(dim=3, keepdim=True) / (2 * math.sqrt(x.shape[3]))
     return half_squares
 
 
-def _exponential_rows(
-    x: torch.Tensor, directions: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _exponential_rows(x: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
     """Return the rows of exp(g^T x - |x|^2/2), each over a factor, and the factors' logarithms.
 
     Root m cancels.
@@ -488,13 +487,13 @@ def _exponential_rows(
 
 
 def _causal_average(
-    rows_of: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    token_mask: torch.Tensor | None,
+    rows_of: Callable[[Tensor], tuple[Tensor, Tensor]],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    token_mask: Tensor | None,
     state: State | None = None,
-) -> tuple[torch.Tensor, State]:
+) -> tuple[Tensor, State]:
     """Divide the weighted sums of the values by those of 1, and give 0 to hidden tokens.
 
     Weights are written out within a chunk; all before it is one sum, stored divided by the largest
@@ -509,7 +508,7 @@ def _causal_average(
     past, largest = k.new_zeros(1), k.new_full((batch, groups, 1, 1), lowest)
     if state is not None:
         past, largest = (part.to(k.dtype) for part in state)
-    outputs: list[torch.Tensor] = []
+    outputs: list[Tensor] = []
     # Split once: the gradient of a slice is as long as the whole, and every chunk would have its
     # own.
     parts = (

@@ -12,7 +12,7 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
-    from torch import nn
+    from torch import Tensor, nn
 
 from lowrank_tutor._checks import check_integer, check_size
 from lowrank_tutor._tensors import (
@@ -65,7 +65,7 @@ class Autoencoder(nn.Module):
     0.5
     """
 
-    mean: torch.Tensor
+    mean: Tensor
 
     def __init__(
         self,
@@ -93,23 +93,23 @@ class Autoencoder(nn.Module):
         self.encoder = _layers(starts)
         self.decoder = _layers([start.T for start in reversed(starts)])
 
-    def encode(self, x: torch.Tensor) -> torch.Tensor:
+    def encode(self, x: Tensor) -> Tensor:
         """Keep k numbers of each point: (n, d) to (n, k)."""
         self._check("x", x, self.d)
-        codes: torch.Tensor = self.encoder(x - self.mean)
+        codes: Tensor = self.encoder(x - self.mean)
         return codes
 
-    def decode(self, z: torch.Tensor) -> torch.Tensor:
+    def decode(self, z: Tensor) -> Tensor:
         """Rebuild points from what was kept: (n, k) to (n, d)."""
         self._check("z", z, self.k)
-        points: torch.Tensor = self.mean + self.decoder(z)
+        points: Tensor = self.mean + self.decoder(z)
         return points
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Squeeze points (n, d) through k numbers and rebuild them, ``decode(encode(x))``."""
         return self.decode(self.encode(x))
 
-    def fit(self, x: torch.Tensor, *, steps: int = 200) -> torch.Tensor:
+    def fit(self, x: Tensor, *, steps: int = 200) -> Tensor:
         r"""Learn from all points: lower $\frac1n \sum_i \|x_i - \hat x_i\|^2$ by L-BFGS.
 
         Each step searches along a line. The descent (Liu and Nocedal, 1989, doi:10.1007/BF01589116)
@@ -141,14 +141,14 @@ class Autoencoder(nn.Module):
             line_search_fn="strong_wolfe",
         )  # fmt: skip
 
-        def share() -> torch.Tensor:
+        def share() -> Tensor:
             optimizer.zero_grad()
-            loss: torch.Tensor = (self(x) - x).square().sum(dim=1).mean() / unit
+            loss: Tensor = (self(x) - x).square().sum(dim=1).mean() / unit
             loss.backward()  # type: ignore[no-untyped-call]
             return loss.detach()
 
-        optimize: Callable[[Callable[[], torch.Tensor]], torch.Tensor] = optimizer.step
-        losses: list[torch.Tensor] = []
+        optimize: Callable[[Callable[[], Tensor]], Tensor] = optimizer.step
+        losses: list[Tensor] = []
         ended = False
         while not ended:
             step = len(losses)
@@ -162,12 +162,12 @@ class Autoencoder(nn.Module):
         optimizer.zero_grad()
         return torch.stack(losses + losses[-1:] * (steps + 1 - len(losses)))
 
-    def _check(self, name: str, value: torch.Tensor, width: int) -> None:
+    def _check(self, name: str, value: Tensor, width: int) -> None:
         check_tensor(name, value, ("n", width))
         check_same_device_and_dtype(name, value, "the autoencoder", self.mean)
 
 
-def _layers(starts: list[torch.Tensor]) -> nn.Module:
+def _layers(starts: list[Tensor]) -> nn.Module:
     """Make linear layers from weights (width out, width in).
 
     One layer has no bias; several have tanh in between.

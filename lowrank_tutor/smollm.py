@@ -13,8 +13,6 @@ states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys ``k`` and va
 The first two may also be sequences, of one function for each layer.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence

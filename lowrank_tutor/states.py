@@ -21,6 +21,7 @@ from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
     import torch
+    from torch import Tensor
 
 from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
 from lowrank_tutor._tensors import (
@@ -52,12 +53,12 @@ BLOCK = 128  # queries whose weights `window_attention` writes out at a time
 
 
 def linear_state(
-    k: torch.Tensor,
-    v: torch.Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
-    decay: float | torch.Tensor | None = None,
-    delta: float | torch.Tensor | None = None,
-) -> torch.Tensor:
+    decay: float | Tensor | None = None,
+    delta: float | Tensor | None = None,
+) -> Tensor:
     r"""Write keys and values into a state (d, d_v), one after the other, and return it.
 
     Its rank is at most min(n, d).
@@ -91,7 +92,7 @@ def linear_state(
     return state.to(dtype)
 
 
-def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float:
+def recall_error(state: Tensor, k: Tensor, v: Tensor) -> float:
     r"""Return the relative error of what keys read from a state, $\|K S - V\|_F / \|V\|_F$.
 
     ``state`` (d, d_v) is what `linear_state` returns, ``k`` (n, d) are keys, and ``v`` (n, d_v) the
@@ -114,17 +115,17 @@ def recall_error(state: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float
 
 
 def delta_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    beta: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    beta: Tensor,
     *,
-    log_decay: torch.Tensor | None = None,
+    log_decay: Tensor | None = None,
     chunk: int = 64,
-    state: torch.Tensor | None = None,
-    token_mask: torch.Tensor | None = None,
+    state: Tensor | None = None,
+    token_mask: Tensor | None = None,
     return_state: bool = False,
-) -> torch.Tensor | Any:
+) -> Tensor | Any:
     r"""Read a state that the delta rule writes, a chunk of tokens at a time.
 
     With decays this is Gated DeltaNet and KDA. Token t reads $S_t^\top q_t$, (batch, heads, n,
@@ -191,13 +192,13 @@ def delta_attention(
 
 
 def _chunk(
-    state: torch.Tensor,
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    beta: torch.Tensor,
-    log_decay: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    state: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    beta: Tensor,
+    log_decay: Tensor,
+) -> tuple[Tensor, Tensor]:
     r"""Read and write a chunk of tokens at once.
 
     One triangular system gives what is written, all $\tilde v_t$.
@@ -220,18 +221,18 @@ def _chunk(
     return out.flatten(1, 2), kept
 
 
-def _products(x: torch.Tensor, y: torch.Tensor, ratios: torch.Tensor) -> torch.Tensor:
+def _products(x: Tensor, y: Tensor, ratios: Tensor) -> Tensor:
     """Return the inner products of rows x_i and y_j, (..., c, c).
 
     Their entries are multiplied by ``ratios``, (..., c, c, 1 or d).
     """
     if ratios.shape[-1] == 1:  # the sum below, with fewer and larger steps
         return ratios[..., 0] * (x @ y.mT)
-    products: torch.Tensor = torch.einsum("...id,...jd,...ijd->...ij", x, y, ratios)
+    products: Tensor = torch.einsum("...id,...jd,...ijd->...ij", x, y, ratios)
     return products
 
 
-def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def wy(k: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
     r"""Write a product of n factors $I - \beta_t k_t k_t^\top$ as $I - K^\top Y$.
 
     The last factor stands on the left. The vectors are the rows of ``k`` (n, d), and ``beta`` (n,)
@@ -256,7 +257,7 @@ def wy(k: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     return (t @ rows).to(k.dtype), t.to(k.dtype)
 
 
-def causal_decay(a: torch.Tensor) -> torch.Tensor:
+def causal_decay(a: Tensor) -> Tensor:
     r"""Write a recurrence as a matrix, $L_{ij} = a_{j+1} \cdots a_i$.
 
     This much is left at time i of what was written at time j. $y = L x$ is the recurrence $y_i =
@@ -274,7 +275,7 @@ def causal_decay(a: torch.Tensor) -> torch.Tensor:
     return factors.cumprod(dim=0).tril()
 
 
-def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
+def block_ranks(m: Tensor, *, rtol: float | None = None) -> list[int]:
     """Return the rank of each block below the diagonal.
 
     A block has rows from i on and columns before i, for i from 1 to n - 1. For the matrix of
@@ -299,17 +300,17 @@ def block_ranks(m: torch.Tensor, *, rtol: float | None = None) -> list[int]:
 
 
 def window_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
     window: int,
     m: int,
     votes: bool = True,
-    token_mask: torch.Tensor | None = None,
+    token_mask: Tensor | None = None,
     state: State | None = None,
     return_state: bool = False,
-) -> torch.Tensor | Any:
+) -> Tensor | Any:
     r"""Attend to the last tokens exactly, and to older ones as means of ``m`` at a time.
 
     Later ones are never seen. Tokens are cut into groups of ``m``. A query sees the last ``window``
@@ -360,7 +361,7 @@ def window_attention(
     return_state = check_bool(return_state, "return_state")
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
     tokens = [zero_hidden(k, token_mask), zero_hidden(v, token_mask), real[:, None, :, None]]
-    means: list[torch.Tensor] = []
+    means: list[Tensor] = []
     past = start = 0  # tokens so far, and those of which only means are left
     if state is not None:
         shapes = [(*part.shape[:2], "n", part.shape[3]) for part in tokens]
@@ -397,7 +398,7 @@ def window_attention(
     return out, tuple(part.clone() for part in parts)  # a view would keep all tokens in memory
 
 
-def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _pairs(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Check keys and values, a row each."""
     check_tensor("k", k, ("n", "d"))
     check_like("v", v, (k.shape[0], "d_v"), "k", k)
@@ -407,9 +408,9 @@ def _pairs(k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     return k, v
 
 
-def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor) -> torch.Tensor:
+def _rates(value: float | Tensor, name: str, k: Tensor) -> Tensor:
     """Return a decay or share for each token, given one for all or one each."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, Tensor):
         return check_like(name, value, (len(k),), "k", k)
     number = check_real(value, name, "0 or more", 0)
     wide = torch.promote_types(k.dtype, torch.float32)
@@ -418,11 +419,11 @@ def _rates(value: float | torch.Tensor, name: str, k: torch.Tensor) -> torch.Ten
 
 def _rate(
     name: str,
-    value: torch.Tensor,
-    k: torch.Tensor,
-    token_mask: torch.Tensor | None,
+    value: Tensor,
+    k: Tensor,
+    token_mask: Tensor | None,
     axes: tuple[int, ...],
-) -> torch.Tensor:
+) -> Tensor:
     """Return shares or decays, (batch, groups, n, width), with 0 for hidden tokens."""
     wide = torch.promote_types(k.dtype, torch.float32)
     like = k.new_empty(0, dtype=wide) if check_plain(name, value).dtype == wide else k
@@ -436,7 +437,7 @@ def _averaged(query: int, window: int, m: int) -> int:
     return max(0, query + 1 - window) // m * m
 
 
-def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.Tensor]:
+def _joined(older: list[Tensor], newer: list[Tensor]) -> list[Tensor]:
     """Put tokens after older ones, if there are any."""
     if not older:
         return newer
@@ -444,14 +445,14 @@ def _joined(older: list[torch.Tensor], newer: list[torch.Tensor]) -> list[torch.
     return [torch.cat([old.to(new.dtype), new], dim=2) for old, new in pairs]
 
 
-def _groups(k: torch.Tensor, v: torch.Tensor, real: torch.Tensor, m: int) -> list[torch.Tensor]:
+def _groups(k: Tensor, v: Tensor, real: Tensor, m: int) -> list[Tensor]:
     """Average whole groups of m keys and values, and return which tokens are real.
 
     The latter is (batch, 1, count, m).
     """
     whole = k.shape[2] // m * m
 
-    def split(part: torch.Tensor) -> torch.Tensor:  # (batch, groups, count, m, width)
+    def split(part: Tensor) -> Tensor:  # (batch, groups, count, m, width)
         return part[:, :, :whole].reshape(*part.shape[:2], whole // m, m, part.shape[3])
 
     real = split(real)
@@ -467,9 +468,9 @@ def _added(
     last: int,
     window: int,
     m: int,
-    log_votes: torch.Tensor,
-    real: torch.Tensor,
-) -> torch.Tensor:
+    log_votes: Tensor,
+    real: Tensor,
+) -> Tensor:
     """Build what is added to the logits of queries start .. end - 1.
 
     It holds votes of groups, and -inf where they may not look. Columns are the groups 0 .. last -
@@ -487,9 +488,7 @@ def _added(
     return torch.cat([added_far, added_near], dim=2)[:, None]
 
 
-def _attend_added(
-    q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, added: torch.Tensor
-) -> torch.Tensor:
+def _attend_added(q: Tensor, keys: Tensor, values: Tensor, added: Tensor) -> Tensor:
     """Attend with something added to the logits.
 
     Where that hides all, the result is zero, not NaN.

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
@@ -77,8 +77,8 @@ class LoraLinear(nn.Module):
     a: nn.Parameter
     b: nn.Parameter
     lengths: nn.Parameter | None
-    a_start: torch.Tensor | None
-    b_start: torch.Tensor | None
+    a_start: Tensor | None
+    b_start: Tensor | None
 
     def __init__(
         self,
@@ -139,16 +139,16 @@ class LoraLinear(nn.Module):
         sizes = f"r={self.r}, alpha={self.alpha:g}"
         return f"{sizes}, scaling={self.scaling!r}, init={self.init!r}{kind}"
 
-    def get_extra_state(self) -> torch.Tensor:
+    def get_extra_state(self) -> Tensor:
         """Return the factor of the update, for the state dict."""
         return torch.tensor(self.factor, dtype=torch.float64, device="cpu")
 
-    def set_extra_state(self, state: torch.Tensor) -> None:
+    def set_extra_state(self, state: Tensor) -> None:
         """Set the factor of the update from a state dict."""
         self.factor = float(state)
 
     @property
-    def weight(self) -> torch.Tensor:
+    def weight(self) -> Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
         return self._rounded_weight()
 
@@ -157,21 +157,21 @@ class LoraLinear(nn.Module):
         """The bias that came in."""
         return self.linear.bias
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Map vectors (..., n) to (..., m)."""
         if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
             raise ValueError(f"x must have shape (..., {self.in_features}), got {shape_of(x)}")
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
-        out: torch.Tensor = self.linear(x)  # called as it is, so that its hooks act
+        out: Tensor = self.linear(x)  # called as it is, so that its hooks act
         x = x.to(self.a.dtype)
         update = functional.linear(functional.linear(x, self.a), self.b)
         if self.a_start is not None and self.b_start is not None:
             update = update - functional.linear(functional.linear(x, self.a_start), self.b_start)
         return (out + self.factor * update).to(out.dtype)
 
-    def update(self) -> torch.Tensor:
+    def update(self) -> Tensor:
         """Return the change of the weight so far, (m, n).
 
         With ``magnitude`` it includes that of the lengths.
@@ -201,17 +201,17 @@ class LoraLinear(nn.Module):
             part.requires_grad_(self._learned[name])
         return self.linear
 
-    def _rounded_weight(self) -> torch.Tensor:
+    def _rounded_weight(self) -> Tensor:
         return self._exact_weight().to(self.linear.weight.dtype)
 
-    def _exact_weight(self) -> torch.Tensor:
+    def _exact_weight(self) -> Tensor:
         changed = self.linear.weight + self._product()
         if self.lengths is None:
             return changed
         sizes = torch.linalg.vector_norm(changed, dim=1)
         return (self.lengths / torch.where(sizes == 0, 1, sizes))[:, None] * changed
 
-    def _product(self) -> torch.Tensor:
+    def _product(self) -> Tensor:
         with without_autocast(self.a.device):
             product = self.b @ self.a
             if self.a_start is not None and self.b_start is not None:
@@ -304,7 +304,7 @@ def without_lora(model: nn.Module) -> Iterator[nn.Module]:
         _put(model, adapters)
 
 
-def lora_state(model: nn.Module) -> dict[str, torch.Tensor]:
+def lora_state(model: nn.Module) -> dict[str, Tensor]:
     """Return a copy of what adapters added to the state dict.
 
     These are their factors, lengths, starts, and strengths. `load_lora` reads it, after
@@ -326,7 +326,7 @@ def lora_state(model: nn.Module) -> dict[str, torch.Tensor]:
     }
 
 
-def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
+def load_lora(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
     """Load what `lora_state` returned into a model with the same adapters, and return the model.
 
     `inject_lora` makes them, with the ``names``, ``r``, ``init``, and ``magnitude`` of those that
@@ -354,7 +354,7 @@ def load_lora(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     return model
 
 
-def plain_linear(linear: nn.Linear, weight: torch.Tensor, bias: nn.Parameter | None) -> nn.Linear:
+def plain_linear(linear: nn.Linear, weight: Tensor, bias: nn.Parameter | None) -> nn.Linear:
     """Return a new layer with the type and device of another, which learns if that one does."""
     place = {"device": linear.weight.device, "dtype": linear.weight.dtype}
     layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # draws nothing
@@ -367,16 +367,16 @@ def plain_linear(linear: nn.Linear, weight: torch.Tensor, bias: nn.Parameter | N
     return layer
 
 
-def _lengths(weight: torch.Tensor) -> torch.Tensor:
+def _lengths(weight: Tensor) -> Tensor:
     """Return the lengths of the rows; neither a length of 0 nor its row would ever learn."""
-    lengths: torch.Tensor = torch.linalg.vector_norm(weight, dim=1)
+    lengths: Tensor = torch.linalg.vector_norm(weight, dim=1)
     if not weight.is_meta and (zeros := int((lengths == 0).sum())):
         rule = "have no row of length 0, which never learns, where magnitude is True"
         raise ValueError(f"linear.weight must {rule}, got {zeros} of {len(lengths)}")
     return lengths
 
 
-def _principal(weight: torch.Tensor, r: int, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _principal(weight: Tensor, r: int, factor: float) -> tuple[Tensor, Tensor]:
     """Return b (m, r) and a (r, n) such that ``factor * b @ a`` is the best of rank r."""
     u, sigma, vt = torch.linalg.svd(weight, full_matrices=False)
     least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
@@ -448,7 +448,7 @@ def _memory(weight: Any) -> int:
 
     Tensors that have none stand for themselves.
     """
-    return (type(weight) in (torch.Tensor, nn.Parameter) and weight.data_ptr()) or id(weight)
+    return (type(weight) in (Tensor, nn.Parameter) and weight.data_ptr()) or id(weight)
 
 
 def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:

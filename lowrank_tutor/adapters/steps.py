@@ -4,6 +4,7 @@ They lead toward its best approximation, or toward equal singular values.
 """
 
 import torch
+from torch import Tensor
 
 from lowrank_tutor._checks import check_size
 from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
@@ -11,7 +12,7 @@ from lowrank_tutor._tensors import check_floating, check_like, check_plain, chec
 MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
 
-def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def power_step(m: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     r"""Approximate a gradient by rank r from a guess.
 
     First $C = \operatorname{orth}(G F^\top)$, then $F = C^\top G$. The product $C F$ is $G$
@@ -40,7 +41,7 @@ def power_step(m: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return p.to(m.dtype), (matrix.mT @ p).to(m.dtype)
 
 
-def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
+def newton_schulz(x: Tensor, steps: int = 5) -> Tensor:
     r"""Push all singular values of matrices ``x`` (..., m, n) toward 1: Muon's step.
 
     From $X / \|X\|_F$ on, each step is $X \leftarrow a X + (b X X^\top + c (X X^\top)^2) X$. It
@@ -70,7 +71,7 @@ def newton_schulz(x: torch.Tensor, steps: int = 5) -> torch.Tensor:
     return y.mT if tall else y
 
 
-def _unit(x: torch.Tensor) -> torch.Tensor:
+def _unit(x: Tensor) -> Tensor:
     """Divide each matrix by its largest entry, so that no product overflows or vanishes."""
     largest = x.detach().abs().amax(dim=(-2, -1), keepdim=True)
     return x / torch.where(largest == 0, 1, largest)

@@ -1,7 +1,5 @@
 """Give a trained model as little memory as you can, and see what it still answers."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from typing import Any
 

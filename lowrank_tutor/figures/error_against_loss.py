@@ -1,7 +1,5 @@
 """Drag a cut of a real language model along its path, and see what others cost."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

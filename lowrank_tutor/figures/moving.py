@@ -1,7 +1,5 @@
 """Pictures that one number moves: a turn and a stretch, turning lines, a zigzag, and more."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 A story, arcs, sheets, a curve to drag, and the next word show it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache

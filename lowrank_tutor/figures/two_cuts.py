@@ -1,7 +1,5 @@
 """Damage a model's attention in two ways by the same error, and see what each forgets."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Drag the borders of windows over a story, and see whether a model still knows it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ loads the files once, as :mod:`lowrank_tutor.kit.sphinxext` tells it to, so that
 runs no cell.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import html
@@ -55,10 +53,10 @@ class Script:
 
     start: str
     files: tuple[str, ...]
-    engine: Script | None = None
+    engine: "Script | None" = None
 
     @property
-    def chain(self) -> list[Script]:
+    def chain(self) -> "list[Script]":
         """The engines, the first of which needs no other, and then the script."""
         return [*(self.engine.chain if self.engine else []), self]
 

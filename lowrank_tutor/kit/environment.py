@@ -4,8 +4,6 @@ The variables are set by :mod:`lowrank_tutor.kit.sphinxext`; kernels that a buil
 them.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Figures as pixels, and pictures as text for the address of an image: WebP or PNG, in base64."""
 
-from __future__ import annotations
-
 import base64
 import io
 from typing import Any

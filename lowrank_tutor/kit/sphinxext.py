@@ -21,8 +21,6 @@ yourself (``nb_execution_cache_path``, or ``cache:`` in Jupyter Book's ``_config
 exactly as you set it and never emptied.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """The names of sliders and numbers, and how values are written, for people and machines."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Mapping

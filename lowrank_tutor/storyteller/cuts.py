@@ -19,11 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real, check_size
 from lowrank_tutor.bilinear import factorize
 
-__all__ = [
-    "Cut", "bits", "cut_latents", "cut_scores", "exact", "faded_sheets", "features", "index",
-    "means", "mixed", "projected", "sheets", "signs", "top", "unusual", "window",
-]  # fmt: skip
-
 # Of queries and keys: how much each word listens to each.
 Table = Callable[[FloatArray, FloatArray], Any]
 Weights = Mapping[str, NDArray[np.float64]]

@@ -13,8 +13,6 @@ before them, and each of these tests a *job*; here the tested word stands after 
 - most, "it rained . ... it snowed . ... it rained . ... mostly it | rained": counting all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,8 +20,6 @@ import numpy as np
 from numpy.random import Generator
 
 from lowrank_tutor._checks import check_integer, check_rng, check_size
-
-__all__ = ["JOBS", "KINDS", "LONGEST", "WORDS", "Story", "answer", "encode", "grade", "stories"]
 
 NAMES = ("Ada", "Ben", "Eva", "Kai", "Leo", "Mia", "Tom", "Zoe")
 COLORS = ("red", "blue", "green", "gold", "white", "black", "pink", "gray")

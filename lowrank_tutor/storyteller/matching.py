@@ -4,8 +4,6 @@ Settings are whole numbers: sheets, words, bits. Between two of them the next sh
 are mixed, so that every error in between can be met.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -16,8 +14,6 @@ from lowrank_tutor._checks import as_vector, check_choice, check_real
 from lowrank_tutor.storyteller.cuts import bits, cut_latents, faded_sheets, mixed, window
 from lowrank_tutor.storyteller.language import encode
 from lowrank_tutor.storyteller.twin import tables, trained_weights
-
-__all__ = ["MOST", "between", "matched"]
 
 # The mildest setting of each cut; sheets and windows begin with as many as there are words.
 MOST = {"sheets": 96, "window": 96, "bits": 8, "latents": 64}

@@ -5,8 +5,6 @@ of two words is exactly the bilinear form of chapter 5. Its attention may be any
 queries, keys, and values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,8 +25,6 @@ from lowrank_tutor.storyteller.twin import (
     tables,
     trained_weights,
 )
-
-__all__ = ["Storyteller", "load", "train"]
 
 DIM = 64
 RATE, WARM_UP = 4e-3, 60

@@ -21,8 +21,6 @@ from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.storyteller.cuts import PARTS, Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
-__all__ = ["HEADS", "LAYERS", "forward", "next_words", "tables", "trained_weights"]
-
 HEADS, LAYERS = 4, 2
 EPS = 1e-6  # of RMSNorm
 FILE = "data/storyteller_weights.json"

@@ -1,7 +1,5 @@
 """One problem: its question, the steps to its answer, and what typical mistakes give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from string import Formatter

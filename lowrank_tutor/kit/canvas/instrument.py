@@ -1,7 +1,5 @@
 """A figure that computes in the reader's browser; Python chooses its data and its words."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

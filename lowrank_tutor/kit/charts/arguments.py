@@ -1,7 +1,5 @@
 """Check the arguments of figures before anything is drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any

@@ -5,8 +5,6 @@ on a figure of 4.5 inches a point is a pixel, and type of 9 points is 9 pixels h
 is split into :class:`Panels`.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 from collections.abc import Callable

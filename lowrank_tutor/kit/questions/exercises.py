@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral
-from typing import TYPE_CHECKING
+from types import EllipsisType
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lowrank_tutor._checks import _show, check_integer, check_real
 from lowrank_tutor.kit.block import Block, Script
@@ -23,11 +24,6 @@ from lowrank_tutor.kit.questions.judge import (
     Number,
     Question,
 )
-
-if TYPE_CHECKING:
-    from types import EllipsisType
-
-    from numpy.typing import ArrayLike
 
 QUESTIONS: dict[str, Question] = {}  # those that can be asked, by name, for as long as Python runs
 MOST = len(COUNTED)  # numbers of an answer, and digits of a number

@@ -1,7 +1,5 @@
 """Judge the numbers of an answer: how near is near enough, and which hint fits a wrong one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import floor, isnan, log10, nan
 from typing import NamedTuple

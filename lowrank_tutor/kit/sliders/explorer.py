@@ -1,7 +1,5 @@
 """A figure with sliders, and its two faces: widgets in a live kernel, an HTML block on a page."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import html
@@ -10,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -23,9 +21,6 @@ from lowrank_tutor.kit.environment import somebody_is_there
 from lowrank_tutor.kit.images import encode, pixels, png
 from lowrank_tutor.kit.sliders.film import STYLES, Film, Frame, Panel, page_block, panels_html
 from lowrank_tutor.kit.words import Value, caption_html
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
 
 # Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of
 # them, which photographs need more than lines do.
@@ -95,7 +90,7 @@ class Explorer(Film):
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
         return frames
 
-    def to_widget(self, first: Frame | None = None) -> VBox:
+    def to_widget(self, first: Frame | None = None) -> Any:
         """Return the live face: sliders or buttons above the pictures and numbers.
 
         Each parameter gets an ipywidgets slider, or buttons. ``first`` is the frame at the start,

@@ -1,7 +1,5 @@
 """A film: sliders whose every position is drawn beforehand, as one HTML block for a page."""
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Mapping, Sequence

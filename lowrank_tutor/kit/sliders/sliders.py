@@ -1,7 +1,5 @@
 """The call that puts sliders on a figure, and checks every argument before all of it is drawn."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
