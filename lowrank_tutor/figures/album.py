@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import finite, whole
-from lowrank_tutor.kit.charts.style import ORANGE, TEAL
 
 MOST, SIDE = 64, 8  # pictures, and pixels to a side
 WIDTHS = (16, 32, 64)
@@ -81,7 +78,6 @@ def album(pictures: ArrayLike, written: int = 48, d: int = 32, method: str = "su
             "kept": ("numbers kept", ","),
             "holds": ("a cache of that size holds", ","),
         },
-        picture=still(_draw, read, _nearest(read, grays), size=(3.6, 3.6), nrows=SIDE, ncols=SIDE),
     )
 
 
@@ -114,12 +110,3 @@ def _nearest(read: Floats, grays: Floats) -> NDArray[np.bool_]:
     """Mark the keys that read something nearest to their own picture."""
     distances = ((read[:, None] - grays[None, : len(read)]) ** 2).sum(axis=2)
     return np.asarray(distances.argmin(axis=1) == np.arange(len(read)))
-
-
-def _draw(read: Floats, right: NDArray[np.bool_], *axes: Axes) -> None:
-    for ax in axes:
-        ax.set(xticks=[], yticks=[], visible=False)
-    for ax, values, is_right in zip(axes, read, right, strict=False):
-        ax.imshow(values.reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=GRAYS)
-        ax.spines[:].set(visible=True, color=TEAL if is_right else ORANGE, linewidth=1.5)
-        ax.set_visible(True)

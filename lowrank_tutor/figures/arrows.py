@@ -8,15 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
-from lowrank_tutor.figures.parts.stills import square, still
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
+from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import finite
-from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL, VIOLET
 
 LIMIT = 100  # of an entry
 THETA = 0.3  # the direction of the input at first, in radians
@@ -106,24 +102,4 @@ def arrows(a: ArrayLike = ((3, 0), (4, 5)), *, form: str = "ellipse") -> Instrum
             "rank": ("rank", ","),
         },
         caption=CAPTIONS[form],
-        picture=still(_draw, matrix, size=(5.6 if turns else 2.8, 2.9), ncols=1 + turns),
     )
-
-
-def _draw(a: Floats, *axes: Axes) -> None:
-    """Draw the ellipse beside the circle of the inputs, or in a single panel with its half-axes."""
-    panels = (
-        [(a, "")] if len(axes) == 1 else [(np.eye(2), "inputs of length 1"), (a, "their outputs")]
-    )
-    angles = np.linspace(0, 2 * np.pi, 200)
-    for ax, (table, title) in zip(axes, panels, strict=True):
-        ax.plot(*(table @ [np.cos(angles), np.sin(angles)]), color=GRAY)
-        u, s, _ = np.linalg.svd(table)
-        square(ax, 1.15 * max(s[0], 1e-3), title)
-        if len(axes) == 2:
-            arrow(ax, table @ INPUT, color=INK)
-    for tip, color, name in zip(a.T, (TEAL, VIOLET), ("$a_1$", "$a_2$"), strict=True):
-        arrow(ax, tip, color=color, name=name)
-    if len(axes) == 1:
-        for half in (u * s).T:
-            ax.plot(*np.transpose([(0, 0), half]), "--", color=INK)

@@ -4,13 +4,9 @@ There is a query to turn, weights as arcs, and the output on springs.
 """
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
-from lowrank_tutor.kit.charts.style import GRAY, INK
 from lowrank_tutor.sentence import W_K, W_Q, W_V, WORDS, X, attention
 
 REACH, SHARPEST = 4.4, 4.0  # how far a query goes; what multiplies the scores
@@ -72,29 +68,8 @@ def attend(word: str = "slept") -> Instrument:
             "happens": ("output, what happens", ".2f"),
         },
         caption=CAPTION,
-        picture=still(_draw, np.array(X) @ W_K, values, asked, weights, size=(4.6, 1.9), ncols=2),
     )
 
 
 def _pair(point: Floats) -> str:
     return "({:.1f}, {:.1f})".format(*point)
-
-
-def _draw(
-    keys: Floats, values: Floats, query: Floats, weights: Floats, left: Axes, right: Axes
-) -> None:
-    for ax, points, title in (
-        (left, keys, "keys and the query"),
-        (right, values, "values and the output"),
-    ):
-        ax.plot(*points.T, "o", color=GRAY)
-        for word, place in zip(WORDS, points, strict=True):
-            ax.annotate(word, place, xytext=(4, 4), textcoords="offset points")
-        ax.set(title=title, xlabel="creature", ylabel="what happens")
-    left.plot(*query, "")  # within the limits
-    arrow(left, query, color=INK)
-    for value, weight in zip(values, weights, strict=True):
-        right.plot(
-            *zip(weights @ values, value, strict=True), color=INK, linewidth=0.4 + 8 * weight
-        )
-    right.plot(*(weights @ values), "o", color=INK, markersize=9)

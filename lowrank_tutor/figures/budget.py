@@ -4,15 +4,12 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from lowrank_tutor import storyteller as model
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.figures.storyteller import JOBS, MODEL, alike
 from lowrank_tutor.kit.canvas.instrument import Instrument
-from lowrank_tutor.kit.charts.style import TEAL
 
 WORDS_OF_A_STORY, GOAL, STORIES = 48, 0.95, 60
 UNCUT = {"first": 0, "second": 0, "rank": 16, "bits": 16, "latents": 0, "heads": [1] * 8}
@@ -76,7 +73,6 @@ def budget() -> Instrument:
                 for story in counted_stories()
             ],
         },
-        picture=still(_draw, right, size=(6.4, 2.4)),
         readouts={
             "bytes": ("bytes kept for a story of 48 words", ","),
             "answered": ("right answers in 60 stories", ".0%"),
@@ -148,9 +144,3 @@ def _asked(story: model.Story) -> list[list[int]]:
         for i, (word, job) in enumerate(zip(story.words, story.jobs, strict=True))
         if job
     ]
-
-
-def _draw(right: dict[str, float], ax: Axes) -> None:
-    shares_by_job = {job: right[name] for name, (job, _) in reversed(JOBS.items())}
-    ax.barh([*shares_by_job], [*shares_by_job.values()], color=TEAL)
-    ax.set(xlim=(0, 1), title="right answers by job")

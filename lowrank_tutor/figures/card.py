@@ -2,16 +2,12 @@
 
 from typing import Any
 
-from matplotlib.axes import Axes
-
 from lowrank_tutor._gpus import GPUS
 from lowrank_tutor.caches import published_caches, serve, serving
 from lowrank_tutor.caches.configs import TYPES
 from lowrank_tutor.figures.parts.figure import figure, one_of
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import GRAY, TEAL
 
 STEP, MOST, TOKENS = 2**10, 2**20, 2**17  # the last at first
 CARDS = 16
@@ -71,9 +67,6 @@ def card(
         readouts={"weights": ("GiB of weights a card", ".2f"),
                   "cache": ("GiB of cache a card and chat", ".2f"),
                   "chats": ("chats that fit", ","), "speed": ("tokens a second at most", ",")},
-        picture=still(_draw, served.weights, served.cache,
-                      served.chats // (cards if split == "data" else 1),
-                      GPUS[gpu].memory / serving.GIB, size=(4.5, 1.6)),
     )  # fmt: skip
 
 
@@ -84,10 +77,3 @@ def _data() -> dict[str, Any]:
     gpus = {name: {each: getattr(gpu, each) for each in peaks} for name, gpu in GPUS.items()}
     limits = {"cards": CARDS, "step": STEP, "tokens": MOST}
     return {"models": models, "gpus": gpus, "types": TYPES, **limits}
-
-
-def _draw(weights: float, cache: float, chats: int, memory: float, ax: Axes) -> None:
-    ax.barh(0, weights, color=GRAY)
-    ax.barh(0, chats * cache, left=weights, color=TEAL)
-    ax.axvline(memory, color=GRAY, linestyle="--")
-    ax.set(xlabel="GiB of a card", yticks=())

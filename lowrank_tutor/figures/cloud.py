@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import GRAY, TEAL, VIOLET
 
 REACH = 8.0
 COUNT = 120
@@ -56,7 +52,6 @@ def cloud(center: ArrayLike = (6.0, 3.0)) -> Instrument:
             "share_pca": ("share along the first, centered", ".1%"),
             "share_raw": ("share along the first, not centered", ".1%"),
         },
-        picture=still(_draw, shape, middle, size=(3.4, 3.4)),
     )
 
 
@@ -81,15 +76,3 @@ def _shape() -> Floats:
     half = np.random.default_rng(5).standard_normal((COUNT // 2, 2)) @ [[-1.9, 2.2], [0.35, 0.55]]
     half = np.round(half, 3)
     return np.concatenate([half, -half])
-
-
-def _draw(shape: Floats, middle: Floats, ax: Axes) -> None:
-    points = shape + middle
-    ax.plot(*points.T, ".", color=GRAY, markersize=3)
-    for start, rows, color, name in (
-        (middle, shape, TEAL, "PCA"),
-        (0 * middle, points, VIOLET, "not centered"),
-    ):
-        axis = _first(rows)[0]
-        arrow(ax, start + 4 * axis * (1 if axis[1] >= 0 else -1), start, color=color, name=name)
-    square(ax, REACH)

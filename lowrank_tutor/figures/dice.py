@@ -3,14 +3,11 @@
 import math
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.jl import norm_failure_probability
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import number, whole
-from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 MOST = {"k": 400, "d": 1000, "n": 32, "seed": 1_000_000}
 SIZES = {
@@ -75,7 +72,6 @@ def dice(k: int = 64, d: int = 100, n: int = 10, *, eps: float = 0.5) -> Instrum
             "worst": ("worst pair off by", ".1%"),
             "median": ("median pair off by", ".1%"),
         },
-        picture=still(_draw, changed, eps, size=(4.5, 2.4)),
     )
 
 
@@ -107,11 +103,3 @@ def rows(seed: int, count: int, width: int) -> Floats:
     bits ^= bits + (bits ^ (bits >> 7)) * (bits | 61)
     uniform = ((bits ^ (bits >> 14)) + 0.5) / 2.0**32
     return np.asarray(np.sqrt(-2 * np.log(uniform[:, 0::2])) * np.cos(2 * np.pi * uniform[:, 1::2]))
-
-
-def _draw(changed: Floats, eps: float, ax: Axes) -> None:
-    inside, index = np.abs(changed - 1) <= eps, np.arange(1, len(changed) + 1)
-    for which, mark, color in ((inside, "o", TEAL), (~inside, "^", ORANGE)):
-        ax.plot(index[which], np.minimum(changed[which], TOP), mark, color=color, markersize=4)
-    ax.hlines((1 - eps, 1 + eps), 0, len(changed), color=INK, linestyle="--")
-    ax.set(ylim=(0, TOP), xlabel="pairs", title="squared distance, after / before")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import square, still
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
+from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import number, point
-from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL
 
 REACH = 2.4
 LAST = 20  # steps
@@ -61,17 +57,4 @@ def downhill(start: ArrayLike = (2.0, 0.0), size: float = 0.1) -> Instrument:
         data={"reach": REACH, "last": LAST, "sizes": SIZES},
         readouts={"height": ("height", ".4f"), "f": ("f", ".2f"), "c": ("c", ".2f")},
         caption=CAPTION,
-        picture=still(_draw, place, size=(3.4, 3.2)),
     )
-
-
-def _draw(start: Floats, ax: Axes) -> None:
-    f = np.linspace(0.02, REACH, 200)
-    for side in (f, -f):
-        for product in (-1, 0, 0.5, 1.5, 2):
-            ax.plot(side, product / side, color=GRAY, linewidth=0.8)
-        ax.plot(side, 1 / side, ":", color=INK)
-    ax.axvline(0, color=GRAY, linewidth=0.8)
-    ax.plot(*start, "o", color=TEAL, markersize=11)
-    square(ax, REACH)
-    ax.set(xlabel="f", ylabel="c")

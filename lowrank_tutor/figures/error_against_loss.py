@@ -4,13 +4,10 @@ import json
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.canvas.instrument import Instrument
-from lowrank_tutor.kit.charts.style import GRAY, INK
 
 NAMES = {  # of the path of each cut
     "sheets": "sheets",
@@ -84,7 +81,6 @@ def error_against_loss(
         data=data,
         readouts={"error": ("error of the tables", ".0%"), "loss": ("nats a token", ".2f")},
         caption=CAPTION,
-        picture=still(_draw, paths, uncut, cut, (error, loss), size=(5, 3.6)),
     )
 
 
@@ -115,18 +111,3 @@ def _data() -> dict[str, Any]:
         },
         "uncut_says": said["none", None],
     }
-
-
-def _draw(
-    paths: dict[str, list[list[float]]], uncut: float, cut: str, here: tuple[float, float], ax: Axes
-) -> None:
-    for name, path in paths.items():
-        x = [0, *(error for _, error, _ in path)]
-        y = [0, *(loss - uncut for *_, loss in path)]
-        color, width = (INK, 2) if name == cut else (GRAY, 1)
-        ax.plot(x, y, "-o", color=color, linewidth=width, markersize=3)
-        ax.annotate(NAMES[name], (x[-1], y[-1]), (-4, 4), textcoords="offset points", ha="right")
-    error, loss = here
-    ax.plot(error, loss - uncut, "o", color=INK, markersize=9, markerfacecolor="none")
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    ax.set(xlabel="error of the tables", ylabel="more loss, nats a token")

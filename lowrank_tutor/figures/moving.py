@@ -5,14 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts.style import GRAY, INK, ORANGE, TEAL, VIOLET
-
-COLORS = {"teal": TEAL, "orange": ORANGE, "violet": VIOLET, "gray": GRAY, "ink": INK}
 
 A = np.array([[3.0, 0.0], [4.0, 5.0]])  # of chapter 2
 POINTS = np.array([[3.0, 1.0], [1.0, 2.0], [-1.0, 0.0], [-3.0, -2.0], [2.0, -1.0], [-2.0, 0.0]])
@@ -103,7 +98,6 @@ def moving(scene: str = "turns") -> Instrument:
            "remarked": bool(shown.remarks)},
         readouts=shown.readouts,
         caption=shown.caption,
-        picture=still(_draw, shown, size=(3 * len(shown.panels), 3), ncols=len(shown.panels)),
     )  # fmt: skip
 
 
@@ -130,31 +124,6 @@ def _frames(drawings: list[list[Shape]]) -> list[list[Any]]:
         panel, kind, _, *words = moved[0]
         film.append([panel, kind, *words, frames[:1] if stays else frames])
     return film
-
-
-def _draw(scene: Scene, *axes: Axes) -> None:
-    numbers, shapes = scene.at(scene.start)
-    for ax, panel in zip(axes, scene.panels, strict=True):
-        ax.set(xlim=panel["x"], ylim=panel["y"], title=panel["title"],
-               yscale="log" if panel.get("yLog") else "linear")  # fmt: skip
-        ax.grid(visible=False)
-        if panel["width"] == panel["height"]:
-            ax.set_aspect("equal")
-    for at, kind, points, look, words in shapes:
-        if points is None or kind == "handle":
-            continue
-        ax, color = axes[at], COLORS.get(look.split()[0], "white")
-        x, y = np.transpose(points)
-        dashes = {"dotted": ":", "dashed": "--"}.get(look.split()[-1], "-")
-        if kind == "text":
-            ax.text(x[0], y[0], words.format(**numbers), color=color, ha="center")
-        elif kind in ("area", "rect"):
-            corners = (x, y) if kind == "area" else (x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
-            ax.fill(*corners, color=color, alpha=0.8 if "solid" in look else 0.2)
-        elif kind == "arrow":
-            ax.annotate("", points[1], points[0], arrowprops={"arrowstyle": "->", "color": color})
-        else:
-            ax.plot(x, y, "." if kind == "dots" else dashes, color=color, linewidth=1.5)
 
 
 def _plane(title: str, reach: float, size: int = 300) -> dict[str, Any]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import direction, figure
-from lowrank_tutor.figures.parts.stills import square, still
-from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
+from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import INK, TEAL, VIOLET
 
 REACH = 4.0
 SAY = (
@@ -67,20 +63,4 @@ def score(
             "a": ("a = u · s", ".2f"),
             "b": ("b = v · h", ".2f"),
         },
-        picture=still(_draw, s, u, v, h, size=(5.8, 2.9), ncols=2),
     )
-
-
-def _draw(s: Floats, u: Floats, v: Floats, h: Floats, plane: Axes, area: Axes) -> None:
-    for tip, row, color, name in ((s, u, TEAL, "s"), (h, v, INK, "h")):
-        foot = row * (row @ tip) / (row @ row)
-        plane.axline((0, 0), tuple(row), color=color, linewidth=1)
-        plane.plot(*np.transpose([foot, tip]), "--", color=color, linewidth=1)
-        plane.plot(*np.transpose([0 * foot, foot]), "-", color=color, linewidth=5, alpha=0.5)
-        arrow(plane, tip, color=color, name=name)
-    square(plane, REACH)
-    a, b = float(u @ s), float(v @ h)
-    area.fill([0, a, a, 0], [0, 0, b, b], color=VIOLET if a * b < 0 else INK, alpha=0.25)
-    area.plot([0, a], [0, 0], "-", color=TEAL, linewidth=4)
-    area.plot([0, 0], [0, b], "-", color=INK, linewidth=4)
-    square(area, 1.3 * max(abs(a), abs(b), 1.0), f"area {a * b:.2f}")

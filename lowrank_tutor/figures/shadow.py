@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import direction, figure
-from lowrank_tutor.figures.parts.stills import square, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
-from lowrank_tutor.kit.charts import arrow
 from lowrank_tutor.kit.charts.arguments import point
-from lowrank_tutor.kit.charts.style import INK, ORANGE, TEAL
 
 REACH = 5.0
-WIDE = 1.22 * REACH  # a shadow may be farther out in one coordinate than its point
 SAY = (
     "At {angle:.0f} degrees to the line, the shadow Πx keeps {share:.0%} of the length of x. "
     "The number kept is Fx = {along:.2f}, and Πx is {left_out:.2f} away from x."
@@ -70,7 +65,6 @@ def shadow(x: ArrayLike = (2.0, 4.0), f: ArrayLike = (0.8, 0.6)) -> Instrument:
             "left_out": ("distance from x to Πx", ".2f"),
         },
         caption=CAPTION,
-        picture=still(_draw, place, theta, size=(6.4, 3.1), ncols=2),
     )
 
 
@@ -85,18 +79,3 @@ def _numbers(x: Floats, theta: float) -> dict[str, float]:
         "along": along,
         "left_out": left_out,
     }
-
-
-def _draw(x: Floats, theta: float, plane: Axes, curve: Axes) -> None:
-    now, row = _numbers(x, theta), np.array([math.cos(theta), math.sin(theta)])
-    foot = now["along"] * row
-    plane.axline((0, 0), tuple(row), color=TEAL, linewidth=1)
-    plane.plot(*np.transpose([foot, x]), "--", color=ORANGE)
-    arrow(plane, x, color=INK, name="x")
-    arrow(plane, foot, color=TEAL, name=f"Πx: {now['share']:.0%}", place=(4, -4))
-    square(plane, WIDE)
-    degrees = np.linspace(0, 90, 91)
-    curve.plot(degrees, np.cos(np.radians(degrees)), color=TEAL)
-    curve.plot(now["angle"], now["share"], "o", color=INK)
-    curve.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    curve.set(title="share of the length kept", xlabel="angle between x and the line, in degrees")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from lowrank_tutor.figures.parts.figure import figure
 from lowrank_tutor.figures.parts.sample_pictures import portrait
-from lowrank_tutor.figures.parts.stills import bars_with_cut, gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import finite, whole
-from lowrank_tutor.kit.charts.style import INK, ORANGE
 
 COUNT, MOST = (
     12,
@@ -79,7 +76,6 @@ def spectrum(s: ArrayLike | None = None, k: int | None = None) -> Instrument:
             "presets": {name: np.round(values, 4).tolist() for name, values in presets.items()},
         },
         readouts={"relative_error": ("relative error", ".1%")},
-        picture=still(_draw, bars, k, scale, size=(7, 2.3), ncols=3),
     )
 
 
@@ -94,16 +90,3 @@ def _layers(count: int) -> tuple[Floats, Floats, Floats]:
     """
     u, s, vt = np.linalg.svd(portrait(SIZE))
     return u[:, :count], np.round(s[:count] / s[0], 4), vt[:count].T
-
-
-def _draw(s: Floats, k: int, scale: float, picture: Axes, bars: Axes, curve: Axes) -> None:
-    u, _, v = _layers(len(s))
-    gray_picture(
-        picture,
-        scale * (u[:, :k] * s[:k]) @ v[:, :k].T,
-        f"sum of {k} sheets" if k > 1 else "one sheet",
-    )
-    bars_with_cut(bars, s, k, "singular values")
-    curve.plot([_error(s, i) for i in range(len(s) + 1)], "o-", color=ORANGE, markersize=3)
-    curve.axvline(k, color=INK)
-    curve.set(title="relative error", xlabel="sheets kept", ylim=(0, 1.05))

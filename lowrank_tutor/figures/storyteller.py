@@ -9,15 +9,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
 from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.kit.block import Script, asset
 from lowrank_tutor.kit.canvas.instrument import ENGINE, Instrument
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL
 from lowrank_tutor.storyteller.twin import one_a_layer
 
 # What several figures need of the model, in a script of its own.
@@ -272,7 +269,6 @@ def storyteller(
             "demo": demonstration(every, k) if demo else [],
             "desk": desk,
         },
-        picture=still(curve, words, cut, k, size=(6.4, 2.6)),
         readouts={
             "right": ("chance of the right word", ".0%"),
             "table_error": ("error of the tables", ".0%"),
@@ -407,16 +403,3 @@ def counted() -> dict[str, dict[int, dict[str, float]]]:
         }
         for cut in CUTS
     }
-
-
-def curve(words: str, cut: str, k: int, ax: Axes) -> None:
-    """Draw the chance of the right word, and the error of the tables, by how much is kept."""
-    every = settings(cut, words)
-    found = [measured(words, cut, one) for one in every]
-    ax.plot([one["right"] for one in found], color=TEAL, label="chance of the right word")
-    ax.plot([one["table_error"] for one in found], color=ORANGE, label="error of the tables")
-    ax.axvline(every.index(k), color=GRAY)
-    ax.set_xticks(range(len(every)), [str(one) if one else "all" for one in every])
-    ax.set(xlabel=CUTS[cut].axis, ylim=(0, 1.05))
-    ax.set_title(f"… {' '.join(words.split()[-6:])} __", loc="left")
-    ax.legend()

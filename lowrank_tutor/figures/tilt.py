@@ -1,7 +1,6 @@
 """Tilt a picture, cut its spectrum, and count the sheets that it needs."""
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor.figures.parts.figure import figure, one_of
 from lowrank_tutor.figures.parts.sample_pictures import (
@@ -13,10 +12,8 @@ from lowrank_tutor.figures.parts.sample_pictures import (
     grays,
     portrait,
 )
-from lowrank_tutor.figures.parts.stills import gray_picture, still
 from lowrank_tutor.kit.canvas.instrument import Floats, Instrument
 from lowrank_tutor.kit.charts.arguments import number, whole
-from lowrank_tutor.kit.charts.style import GRAY, INK, TEAL
 from lowrank_tutor.svd import choose_rank, tail_error
 
 ENOUGH = 0.05
@@ -94,7 +91,6 @@ def tilt(picture: str = "window", degrees: float = 12, k: int = 4) -> Instrument
             "layers_for_5_percent": ("sheets for an error of 5%", ","),
         },
         caption=CAPTION,
-        picture=still(_draw, gray, k, size=(7, 2.5), ncols=3),
     )
 
 
@@ -106,19 +102,3 @@ def _numbers(gray: Floats, k: int) -> dict[str, float]:
         "numbers_kept": 2 * SIZE * k,
         "layers_for_5_percent": choose_rank(s, error=ENOUGH),
     }
-
-
-def _draw(gray: Floats, k: int, left: Axes, middle: Axes, right: Axes) -> None:
-    u, s, vt = np.linalg.svd(gray)
-    gray_picture(left, gray, "picture")
-    gray_picture(
-        middle, (u[:, :k] * s[:k]) @ vt[:k], "one sheet" if k == 1 else f"sum of {k} sheets"
-    )
-    index, shares = np.arange(1, SIZE + 1), s / (s[0] or 1)
-    for part, color, size in ((slice(k), TEAL, 3), (slice(k, None), GRAY, 1.5)):
-        dots = np.where(shares[part] > 1e-9, np.maximum(shares[part], 1e-4), np.nan)  # no zeros
-        right.plot(index[part], dots, "o", color=color, markersize=size)
-    right.axvline(k + 0.5, color=INK)
-    right.set(
-        xscale="log", yscale="log", xlabel="sheet", title="weight of each sheet", ylim=(0.8e-4, 1.5)
-    )

@@ -5,16 +5,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.figures.storyteller import MODEL, alike, tables
 from lowrank_tutor.kit.block import asset
 from lowrank_tutor.kit.canvas.instrument import Instrument
 from lowrank_tutor.kit.charts.arguments import whole
-from lowrank_tutor.kit.charts.style import GRAY, ORANGE, TEAL, WEIGHTS
 
 MOST_DAMAGE = 50  # percent
 TALES = (  # each asks twice
@@ -150,7 +147,6 @@ def two_cuts(damage: int = 30, *, demo: bool = False) -> Instrument:
             "right": _stored(),
             "demo": [[1000 + 130 * i, {"damage": i}] for i in range(damage + 1)] if demo else [],
         },
-        picture=still(_draw, found, damage, size=(7, 3.4), ncols=2),
         readouts={
             "error_left": ("error on the left", ".1%"),
             "error_right": ("error on the right", ".1%"),
@@ -213,21 +209,3 @@ def counted() -> dict[str, Any]:
 def _stored() -> dict[str, list[str]]:
     rows = json.loads(asset("data/storyteller_matched.json"))["rows"]
     return {cut: [row["right"] for row in rows if row["cut"] == cut] for cut in CUTS}
-
-
-def _draw(found: dict[str, dict[str, Any]], damage: int, *axes: Axes) -> None:
-    asked, said = questions(TALES[0]), TALES[0].split()
-    places = [(i, said.index(answer) + 1) for i, answer, _ in asked]
-    heard = [min(table[i, j] for i, j in places) for table in found["left"]["exact"]]
-    for ax, (side, cut) in zip(axes, SIDES.items(), strict=True):
-        now, right = found[side], counted()[cut][damage]
-        ax.imshow(np.abs(now["tables"][int(np.argmax(heard))]), cmap=WEIGHTS, vmin=0, vmax=1)
-        for (i, j), (_, answer, job), word in zip(places, asked, now["says"], strict=True):
-            color = TEAL if word == answer else ORANGE
-            ax.plot(j, i, "s", color=color, markersize=7, markerfacecolor="none")
-            ax.annotate(f"{WORDS['asks'][job]}: {word}", (j, i), (4, 4), textcoords="offset points",
-                        color=color, fontweight="bold")  # fmt: skip
-        ax.grid(visible=False)
-        score = f"wrong by {now['error']:.0%}; {right.sum()} of {right.size} other stories right"
-        ax.set(xticks=[], yticks=[], title=CUTS[cut].title, xlabel=score)
-        ax.spines[:].set_color(GRAY)

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lowrank_tutor import storyteller as model
 from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.figures.parts.figure import figure
-from lowrank_tutor.figures.parts.stills import still
 from lowrank_tutor.figures.storyteller import MODEL, PHRASES, TALES, after, loudest, tables
 from lowrank_tutor.kit.canvas.instrument import Instrument
-from lowrank_tutor.kit.charts.style import INK, TEAL
 
 STORY = TALES["far fact"]
 WORDS = ["<s>", *STORY.split()]
@@ -55,9 +52,9 @@ def windows() -> Instrument:
     >>> f"{windows().numbers['right']:.0%}"
     '12%'
     """
-    attend, head = through(BORDERS), loudest(STORY)
+    attend = through(BORDERS)
     read = after(WORDS, attend=attend)
-    exact, used, error = tables(WORDS, attend=attend)
+    _, _, error = tables(WORDS, attend=attend)
     return figure(
         name="windows",
         engine=MODEL,
@@ -67,7 +64,7 @@ def windows() -> Instrument:
         say=SAY,
         remarks=REMARKS,
         data={
-            "words": LABELS, "story": WORDS, "head": head, "vocabulary": model.WORDS,
+            "words": LABELS, "story": WORDS, "head": loudest(STORY), "vocabulary": model.WORDS,
             "answer": model.answer(STORY)[0],
         },
         readouts={
@@ -76,7 +73,6 @@ def windows() -> Instrument:
             "windows": ("windows", ","),
         },
         caption=CAPTION,
-        picture=still(_draw, exact[head, -1], used[head, -1], size=(4.6, 1 + 0.2 * len(WORDS))),
     )  # fmt: skip
 
 
@@ -98,13 +94,3 @@ def through(borders: Sequence[int]) -> model.Cut:
         return shared
 
     return model.Cut(table)
-
-
-def _draw(exact: FloatArray, spread: FloatArray, ax: Axes) -> None:
-    rows = np.arange(len(exact))
-    ax.barh(rows, spread, height=1.0, color=TEAL, alpha=0.3, label="through windows")
-    ax.barh(rows, exact, height=0.4, color=INK, label="exact")
-    ax.hlines(np.array(BORDERS[1:]) - 0.5, 0, exact.max(), color=INK)
-    ax.set_yticks(rows, WORDS)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="weight of the last word")
-    ax.legend(loc="lower right")

@@ -51,6 +51,5 @@ def css(selector: str = "") -> str:
     )
     light += "--blend:multiply;"  # the page shows through the white paper of line art
     dark += "--invert:invert(1) hue-rotate(180deg);--blend:screen;"
-    if not selector:  # a page is printed in dark ink
-        return f":root{{{light}}}\n@media screen{{{DARK}{{{dark}}}}}\n"
-    return f"{selector}{{{light}}}\n{DARK} {selector}{{{dark}}}\n"
+    # A page is printed in dark ink.
+    return f"{selector or ':root'}{{{light}}}\n@media screen{{{DARK} {selector}{{{dark}}}}}\n"

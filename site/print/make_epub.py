@@ -23,6 +23,7 @@ from lowrank_tutor import __version__
 from lowrank_tutor.kit import palette
 
 EPUB = PDF.with_suffix(".epub")
+COLORS = 64  # of a figure that computes
 FONT = "stix-two-math.woff2"  # of letters and signs that formulas use; its license lies beside it
 XHTML = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE html>
@@ -149,7 +150,20 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
 
 
 def make_epub(page: Page, path: Path, only: str = "") -> None:
-    """Bind the book that is ready for paper in a window, or only the pages ``only`` selects."""
+    """Bind the book that is ready for paper in a window, or only the pages ``only`` selects.
+
+    Of a figure that computes, an e-reader gets a picture.
+    """
+    within = f"section:has(> {only})" if only else "body"
+    for figure in page.locator(f"{within} .instrument.live").all():
+        drawn = figure.locator(".instrument-live")
+        image = Image.open(BytesIO(drawn.screenshot())).convert("RGB").quantize(COLORS)
+        image.save(stream := BytesIO(), "png", optimize=True)
+        words = figure.locator(".instrument-still").text_content()
+        drawn.evaluate(
+            "(e, [alt, data]) => e.replaceChildren(Object.assign(new Image(), { alt, src: data }))",
+            [words, f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"],
+        )
     page.add_script_tag(path=HERE / "epub.js")
     bind(page.evaluate("epub.pages", only), path)
 

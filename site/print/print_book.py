@@ -17,9 +17,11 @@ ONE_PAGE = ROOT / "_build" / "singlehtml"
 PDF = ROOT / "dist" / "low-rank-attention.pdf"
 PATIENCE = 600_000  # milliseconds: hundreds of formulas are typeset at once
 SCRIPT = re.compile("<script.*?</script>", re.S)
+# Formulas and the room that they take, and figures, but for those whose pictures stand there.
 NEEDED = re.compile(
-    "<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js)"
-)  # formulas, and the room they take
+    "<script[^>]*>window.MathJax|<script[^>]*(?:mathjax/|book.js|/json)|"
+    "<script[^>]*lowrank-kit/(?!explorer|answer-form|draw-first)"
+)
 TEXT = {"width": 643, "height": 985}  # A4 within its margins, in the browser's pixels of 1/96 inch
 FOOTER = (
     '<div style="width:100%;font:8pt sans-serif;text-align:center">'

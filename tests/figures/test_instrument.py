@@ -149,13 +149,16 @@ def test_without_scripts_and_in_print(show, hands):
     page = show(*(make() for make in INSTRUMENTS.values()), java_script_enabled=False).page
     shown = page.locator("figure.instrument").evaluate_all(STILL)
     for still, (name, make) in zip(shown, INSTRUMENTS.items(), strict=True):
-        assert still["height"] > (20 if name == "draw_first" else 50)
+        assert still["height"] > 20
         assert still["numbers"] == pytest.approx(make().numbers)
         assert "JavaScript" in still["excuse"]
-        for media, printed in (("print", True), ("screen", False)):
+        for media in ("print", "screen"):
             hands[name].page.emulate_media(media=media)
-            assert hands[name].figure.locator(".instrument-still").is_visible() == printed
-            assert hands[name].figure.locator(".instrument-live").is_visible() != printed
+            guessed = media == "print" and name == "draw_first"  # on paper, the answer stands there
+            assert hands[name].figure.locator(".instrument-still").is_visible() == guessed
+            assert hands[name].figure.locator(".instrument-live").is_visible() != guessed
+            touched = hands[name].figure.locator(":is(button, input, select, .handle):visible")
+            assert media == "screen" or touched.count() == 0
 
 
 OWN_DATA = {  # of the smallest and of the largest size, or of an unusual one

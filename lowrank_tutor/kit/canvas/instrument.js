@@ -182,7 +182,6 @@ const mount = (figure, build) => {
     const unknown = Object.keys(partial).find((part) => !Object.hasOwn(start, part));
     if (unknown) check.fail("state", "made of " + Object.keys(start).join(", "), unknown);
     state = me.clean({ ...state, ...partial });
-    figure.classList.toggle("moved", pack(state) !== pack(start)); // paper shows the start
     const later = me.draw(state);
     buttons.hidden = Boolean(me.begun) && !me.begun();
     write();

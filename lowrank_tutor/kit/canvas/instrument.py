@@ -1,16 +1,14 @@
 """A figure that computes in the reader's browser; Python chooses its data and its words."""
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lowrank_tutor.kit.block import Block, Script
-from lowrank_tutor.kit.images import encode, has_few_colors, pixels
 from lowrank_tutor.kit.words import Words, caption_html, minus
 
 Floats = NDArray[np.float64]
@@ -25,7 +23,6 @@ ENGINE = Script(
     ),
 )
 STYLES = ("kit/canvas/instrument.css",)
-DPI = 120  # of the still picture, which only paper and pages without scripts show
 
 # What every instrument says. Words that only one of them needs come from its own module.
 WORDS = {
@@ -60,9 +57,6 @@ class Instrument:
         str, float
     ]  # what NumPy computes for that state, by the names that the browser uses
     say: str  # the sentence for any state, with fields such as {k} or {relative_error:.1%}
-    picture: Callable[[], Figure] | None = (
-        None  # draws that state, for print and where no script runs; else a sentence
-    )
     values: Mapping[str, Any] = field(
         default_factory=dict
     )  # further fields of the sentence, for the start
@@ -100,14 +94,8 @@ class Instrument:
             "remarks": self.remarks,
             "words": WORDS,
         }
-        if self.picture:
-            still = _image(self.picture(), self.alt)
-            offer = "You can drag this figure if JavaScript is on. Here you see how it starts."
-        else:
-            still = f'<p class="instrument-still">{html.escape(self.alt)}</p>'
-            offer = "You can try it yourself if JavaScript is on."
-        standing = f"""{still}
-<noscript><p>{offer}</p></noscript>
+        standing = f"""<p class="instrument-still">{html.escape(self.alt)}</p>
+<noscript><p>You can see and drag this figure if JavaScript is on.</p></noscript>
 <div class="instrument-live"></div>
 <dl>{self.words.numbers_html(self.numbers)}</dl>
 <p role="status"></p>
@@ -127,16 +115,3 @@ class Instrument:
 
     def _repr_html_(self) -> str:
         return self.block.to_html()
-
-
-def _image(figure: Figure, alt: str) -> str:
-    picture = pixels(figure, DPI)
-    ways = [75, None] if has_few_colors(picture) else [75]
-    encoded, (height, width) = (
-        min((encode(picture, 1.0, way) for way in ways), key=len),
-        picture.shape[:2],
-    )
-    return (
-        f'<img class="instrument-still photograph" alt="{html.escape(alt)}" width="{width}" '
-        f'height="{height}" src="data:image/webp;base64,{encoded}">'
-    )
