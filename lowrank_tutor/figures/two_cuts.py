@@ -92,9 +92,9 @@ SAY = (
 )
 CAPTION = (
     "A table has a row for each word of the story, darker where it listens to an earlier word "
-    "(violet: below 0). Shown is one of eight heads. The error is over all eight: the norm of "
-    "what changed over the norm of the uncut tables. What would look ahead is set to 0. Each of "
-    "the other stories is cut until its own tables are wrong by as much. Nothing was retrained."
+    "(violet: below 0). One of eight heads is shown; the error is the norm of what changed in all "
+    "eight, relative to what was there. What would look ahead is set to 0. Each of the other "
+    "stories is cut until its own tables are wrong by as much. Nothing was retrained."
 )  # fmt: skip
 
 
