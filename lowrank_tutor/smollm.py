@@ -161,8 +161,10 @@ def loss(
     total = count = 0.0
     for ids in _as_ids(model, texts):
         if ids.shape[1] < skip + 2:
-            rule = f"at least skip + 2 = {skip + 2} tokens each"
-            raise ValueError(f"texts must have {rule}, got {ids.shape[1]}: skip=0 counts all")
+            raise ValueError(
+                f"texts must have at least skip + 2 = {skip + 2} tokens each, "
+                f"got {ids.shape[1]}: skip=0 counts all"
+            )
         logits = model(ids, **changes, after=skip)[:, :-1]
         answers = ids[:, skip + 1 :]
         total += float(F.cross_entropy(logits.flatten(0, 1), answers.flatten(), reduction="sum"))
@@ -214,8 +216,9 @@ def _norm(x: Tensor, gain: Tensor) -> Tensor:
 def _one_a_layer(name: str, given: Any) -> list[Callable[..., Any]]:
     calls = list(given) if isinstance(given, list | tuple) else [given] * LAYERS
     if len(calls) != LAYERS or not all(map(callable, calls)):
-        rule = f"a function, or one for each of {LAYERS} layers"
-        raise TypeError(f"{name} must be {rule}, got {given!r}")
+        raise TypeError(
+            f"{name} must be a function, or one for each of {LAYERS} layers, got {given!r}"
+        )
     return calls
 
 

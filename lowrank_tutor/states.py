@@ -172,9 +172,9 @@ def delta_attention(
         each = check_plain("log_decay", log_decay).ndim == 4
         axes = tuple(k.shape[: 4 if each else 3])
         log_decay = _rate("log_decay", log_decay, k, token_mask, axes)
-    if state is None:
-        state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
-    check_floating("state", check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3])))
+    shape = (*k.shape[:2], k.shape[3], v.shape[3])
+    state = q.new_zeros(shape) if state is None else check_tensor("state", state, shape)
+    check_floating("state", state)
     chunk = check_size(chunk, "chunk")
     wide = torch.promote_types(q.dtype, torch.float32)
     outputs = []
@@ -290,8 +290,9 @@ def block_ranks(m: Tensor, *, rtol: float | None = None) -> list[int]:
     check_tensor("m", m, ("n", "n"))
     n = m.shape[0]
     if n < 2 or m.shape[1] != n or m.is_complex():
-        rule = "be real and square, of at least two rows"
-        raise ValueError(f"m must {rule}, got {m.dtype} of shape {shape_of(m)}")
+        raise ValueError(
+            f"m must be real and square, of at least two rows, got {m.dtype} of shape {shape_of(m)}"
+        )
     table = as_matrix(m.detach().cpu().double().numpy(), "m")
     # NumPy has no bfloat16, so the tolerance for the type of m is computed here.
     eps = torch.finfo(m.dtype if m.is_floating_point() else torch.float64).eps

@@ -117,6 +117,6 @@ class ReducedRankAttention(nn.Module):
         if keys.shape[1] == 0:
             raise ValueError("keys must hold at least one token, got none")
         if token_mask is not None:
-            check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
+            check_token_mask(token_mask, keys, keys.shape[:2])
         keys = zero_hidden(keys, token_mask)
         return functional.linear(query, self.u), functional.linear(keys, self.v)

@@ -23,11 +23,15 @@ def as_exact_matrix(name: str, value: Any, *, vector_allowed: bool = False) -> M
         rows = [[entry] for entry in rows]
     widths = {len(row) if _is_list(row) else 0 for row in rows}
     if len(widths) != 1 or 0 in widths:
-        rule = "a list of rows of exact numbers, all of one length"
-        raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}")
+        raise ValueError(
+            f"{name} must be a list of rows of exact numbers, all of one length, "
+            f"got {reprlib.repr(value)}"
+        )
     if max(len(rows), *widths) > MAX_SIDE:
-        rule = f"at most {MAX_SIDE} rows and columns, to work by hand"
-        raise ValueError(f"{name} must have {rule}, got {len(rows)} rows of {max(widths)}")
+        raise ValueError(
+            f"{name} must have at most {MAX_SIDE} rows and columns, to work by hand, "
+            f"got {len(rows)} rows of {max(widths)}"
+        )
     return Matrix([[as_exact_number(name, entry) for entry in row] for row in rows])
 
 
@@ -46,8 +50,10 @@ def as_exact_number(name: str, value: Any) -> Any:
     except (ValueError, ZeroDivisionError):
         number = None
     if isinstance(number, bool) or not isinstance(number, numbers.Rational):
-        rule = 'hold exact numbers (integers, Fractions, or strings such as "1/3")'
-        raise TypeError(f"{name} must {rule}, got {value!r}")
+        raise TypeError(
+            f'{name} must hold exact numbers (integers, Fractions, or strings such as "1/3"), '
+            f"got {value!r}"
+        )
     exact = Rational(int(number.numerator), int(number.denominator))
     if max(abs(exact.p), exact.q) >= 10**MAX_DIGITS:
         raise ValueError(f"{name} must hold numbers of at most {MAX_DIGITS} digits, got more")

@@ -62,8 +62,10 @@ def read_config(config: Mapping[str, Any]) -> Model:
     ({'layers': 36, 'groups': 8, 'width': 128, 'heads': 8},)
     """
     if not isinstance(config, Mapping):
-        way = "json.load(open(path)) reads one, config.to_dict() makes one"
-        raise TypeError(f"config must be a dict of names and values, got {_show(config)}: {way}")
+        raise TypeError(
+            "config must be a dict of names and values, "
+            f"got {_show(config)}: json.load(open(path)) reads one, config.to_dict() makes one"
+        )
     if config.get("model_type") in TYPES["wrappers"]:
         if not isinstance(text := config.get("text_config"), Mapping):
             raise ValueError(f"config must have text_config, got {_show(text)}: {RUN}")

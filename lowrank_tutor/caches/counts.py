@@ -40,8 +40,10 @@ def kv_cache_numbers(
     }
     chosen = [name for name, number in kinds.items() if number is not None]
     if len(chosen) != 1:
-        found = ", ".join(chosen) or "none"
-        raise ValueError(f"heads, groups or latent must be given, one of the three, got {found}")
+        raise ValueError(
+            "heads, groups or latent must be given, one of the three, "
+            f"got {', '.join(chosen) or 'none'}"
+        )
     size = check_integer(kinds[chosen[0]], chosen[0], 1)
     rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
     if chosen == ["latent"]:

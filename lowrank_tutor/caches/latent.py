@@ -220,6 +220,8 @@ def as_moment(moment: Tensor, dim: int) -> Tensor:
     least = float(torch.linalg.eigvalsh((numbers + numbers.mT) / 2).min())
     if slack == 0 or gap > slack or least < -slack * dim:
         rule = "non-zero, symmetric, and positive semidefinite"
-        found = f"the eigenvalue {least:.3g} and a difference of {gap:.3g} across the diagonal"
-        raise ValueError(f"moment must be {rule}, got {found}")
+        raise ValueError(
+            f"moment must be {rule}, "
+            f"got the eigenvalue {least:.3g} and a difference of {gap:.3g} across the diagonal"
+        )
     return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))

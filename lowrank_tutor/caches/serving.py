@@ -160,10 +160,9 @@ def serve(
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
     other = check_real(other, "other", "0 GiB or more", 0)
-    weight_bits = check_real(weight_bits, "weight_bits", "16, 8, 4.5, or 4.25", 4)
     if weight_bits not in WEIGHT_BITS:
         raise ValueError(f"weight_bits must be 16, 8, 4.5, or 4.25, got {weight_bits}")
-    if check_integer(cache_bits, "cache_bits", 4) not in CACHE_BITS:
+    if cache_bits not in CACHE_BITS:
         raise ValueError(f"cache_bits must be 16, 8, or 4, got {cache_bits}")
     total = model.billions if billions is None else billions
     if total is None:

@@ -291,11 +291,14 @@ def cut_latents(
 def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
-        found = type(weights).__name__
-        raise TypeError(f"weights must be a dict such as trained_weights() returns, got {found}")
+        raise TypeError(
+            "weights must be a dict such as trained_weights() returns, "
+            f"got {type(weights).__name__}"
+        )
     if missing := [name for name in NAMES if f"{name}.weight" not in weights]:
-        rule = "the names of trained_weights()"
-        raise ValueError(f"weights must have {rule}, got none for {missing[0]}.weight")
+        raise ValueError(
+            f"weights must have the names of trained_weights(), got none for {missing[0]}.weight"
+        )
     return weights
 
 

@@ -100,11 +100,14 @@ def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     """Return the numbers of words, shape (batch, n)."""
     found = np.asarray(ids)
     if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu":
-        rule = "whole numbers of shape (batch, n)"
-        raise ValueError(f"ids must be {rule}, got {found.dtype} of shape {found.shape}")
+        raise ValueError(
+            "ids must be whole numbers of shape (batch, n), "
+            f"got {found.dtype} of shape {found.shape}"
+        )
     if found.min() < 0 or found.max() >= len(WORDS):
-        limits = f"{found.min()} to {found.max()}"
-        raise ValueError(f"ids must be from 0 to {len(WORDS) - 1}, got {limits}")
+        raise ValueError(
+            f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}"
+        )
     return found
 
 
@@ -113,8 +116,10 @@ def one_a_layer(attend: Any, usual: Any) -> list[Any]:
     several = isinstance(attend, list | tuple) and not callable(attend)
     cuts = list(attend) if several else [attend or usual] * LAYERS
     if len(cuts) != LAYERS or not all(map(callable, cuts)):
-        rule = f"a function of q, k, and v, or one for each of {LAYERS} layers"
-        raise TypeError(f"attend must be {rule}, got {attend!r}")
+        raise TypeError(
+            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, "
+            f"got {attend!r}"
+        )
     return cuts
 
 

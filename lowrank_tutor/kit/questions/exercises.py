@@ -13,7 +13,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import _show, check_integer, check_real
+from lowrank_tutor._checks import _show, check_fraction, check_integer
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.environment import somebody_is_there
 from lowrank_tutor.kit.questions.judge import (
@@ -97,7 +97,7 @@ def register(
         _answer("right", right, len(asked)),
         otherwise,
         tuple((_answer("hints", wrong, len(asked)), hint) for wrong, hint in (hints or {}).items()),
-        check_real(within, "within", "at least 0 and below 1", 0, 1),
+        check_fraction(within, "within", 0),
         check_integer(digits, "digits", 1, MOST),
         note,
         direction=("", len(asked) if direction else 0),
