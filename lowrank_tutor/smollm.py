@@ -15,7 +15,7 @@ The first two may also be sequences, of one function for each layer.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from importlib.util import find_spec
@@ -32,6 +32,7 @@ with needed(__name__):
 
     from lowrank_tutor._tensors import attend as attend_exactly
     from lowrank_tutor._tensors import check_tensor, each_head, shape_of
+    from lowrank_tutor.storyteller.twin import one_a_layer
 
 __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompts", "table"]
 
@@ -101,8 +102,8 @@ class SmolLM:
         Those of the first ``after`` tokens are left out; after=-1 gives the last token's alone.
         """
         w = {**self.weights, **_check_weights(weights or {}, self.weights)}
-        attends = _one_a_layer("attend", attend or partial(attend_exactly, causal=True))
-        befores = _one_a_layer("before", before or (lambda k, v: (k, v)))
+        attends = one_a_layer(attend, partial(attend_exactly, causal=True), "attend", LAYERS)
+        befores = one_a_layer(before, lambda k, v: (k, v), "before", LAYERS)
         shape = check_tensor("ids", ids, ("batch", "n")).shape
         x = w["token_embd.weight"][ids]  # (batch, n, 576)
         for i in range(LAYERS):
@@ -211,15 +212,6 @@ def stored_prompts() -> dict[str, list[Prompt]]:
 
 def _norm(x: Tensor, gain: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPS) * gain
-
-
-def _one_a_layer(name: str, given: Any) -> list[Callable[..., Any]]:
-    calls = list(given) if isinstance(given, list | tuple) else [given] * LAYERS
-    if len(calls) != LAYERS or not all(map(callable, calls)):
-        raise TypeError(
-            f"{name} must be a function, or one for each of {LAYERS} layers, got {given!r}"
-        )
-    return calls
 
 
 def _check_shape(name: str, found: Any, like: Tensor) -> Tensor:

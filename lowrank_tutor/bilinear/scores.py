@@ -194,7 +194,7 @@ def score_error(
     >>> score_error([[3, 0], [4, 5]], [[1, 3]], [[1.5, 1.5]])  # the smaller singular value, sqrt(5)
     2.23606797749979
     """
-    matrix = as_matrix(w, "w").astype(np.float64, copy=False)
+    matrix = as_matrix(w, "w", np.float64)
     left, right = (x.astype(np.float64, copy=False) for x in _as_factors(u, v))
     if matrix.shape != (left.shape[1], right.shape[1]):
         raise ValueError(

@@ -26,7 +26,7 @@ from lowrank_tutor._tensors import (
     softmax_mask,
     zero_hidden,
 )
-from lowrank_tutor.bilinear import factorize
+from lowrank_tutor.bilinear.scores import _root, factorize
 
 
 class Latent(NamedTuple):
@@ -175,14 +175,15 @@ def latent_from_heads(
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
     """
-    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
-    heads, dim, d_h = w_k.shape
-    d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
+    keys = as_finite("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
+    heads, dim, d_h = keys.shape
+    values = as_finite("w_v", check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k))
+    d_v = values.shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
         moment = as_moment(moment, dim)
-    keys, key_size = _unit(as_finite("w_k", w_k), moment)
-    values, value_size = _unit(as_finite("w_v", w_v), moment)
+    keys, key_size = _unit(keys, moment)
+    values, value_size = _unit(values, moment)
     joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (keys, values)], dim=1)
     u, v = factorize(joint.numpy(), k, s_moment=None if moment is None else moment.numpy())
     up_k, up_v = torch.split(torch.from_numpy(v), [heads * d_h, heads * d_v], dim=1)
@@ -210,18 +211,13 @@ def as_finite(name: str, value: Tensor) -> Tensor:
 
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
-    """Return a second moment (dim, dim), symmetric and semidefinite to half its digits, on the CPU.
+    """Return a second moment (dim, dim) as `factorize` takes it, on the CPU, and not all zeros.
 
     Its type tells `factorize` how much rounding to expect.
     """
-    numbers = as_finite("moment", check_tensor("moment", moment, (dim, dim)))
-    slack = math.sqrt(torch.finfo(moment.dtype).eps) * float(numbers.abs().max())
-    gap = float((numbers - numbers.mT).abs().max())
-    least = float(torch.linalg.eigvalsh((numbers + numbers.mT) / 2).min())
-    if slack == 0 or gap > slack or least < -slack * dim:
-        rule = "non-zero, symmetric, and positive semidefinite"
-        raise ValueError(
-            f"moment must be {rule}, "
-            f"got the eigenvalue {least:.3g} and a difference of {gap:.3g} across the diagonal"
-        )
-    return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
+    check_floating("moment", check_tensor("moment", moment, (dim, dim)))
+    known = moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
+    root, _ = _root(known.numpy(), dim, "moment")
+    if not root.size:
+        raise ValueError("moment must be non-zero, got zeros")
+    return known

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -111,16 +111,17 @@ def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     return found
 
 
-def one_a_layer(attend: Any, usual: Any) -> list[Any]:
-    """Return what takes the place of attention in each layer."""
-    several = isinstance(attend, list | tuple) and not callable(attend)
-    cuts = list(attend) if several else [attend or usual] * LAYERS
-    if len(cuts) != LAYERS or not all(map(callable, cuts)):
+def one_a_layer(
+    given: Any, usual: Any, name: str = "attend", layers: int = LAYERS
+) -> list[Callable[..., Any]]:
+    """Return a function for each layer, given one for all, a list of them, or None: the usual."""
+    several = isinstance(given, list | tuple) and not callable(given)
+    calls = list(given) if several else [given or usual] * layers
+    if len(calls) != layers or not all(map(callable, calls)):
         raise TypeError(
-            f"attend must be a function of q, k, and v, or one for each of {LAYERS} layers, "
-            f"got {attend!r}"
+            f"{name} must be a function, or one for each of {layers} layers, got {given!r}"
         )
-    return cuts
+    return calls
 
 
 def heard(cut: Any, q: Any, k: Any, v: Any) -> Any:
