@@ -233,9 +233,9 @@ def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
     return number
 
 
-def check_rank(k: object, shape: tuple[int, ...], name: str = "k") -> int:
+def check_rank(k: object, shape: tuple[int, ...]) -> int:
     """Return a rank as a Python int between 1 and min(m, n)."""
-    return check_integer(k, name, 1, min(shape), "min(m, n)")
+    return check_integer(k, "k", 1, min(shape), "min(m, n)")
 
 
 def check_real(value: object, name: str, rule: str, low: float, high: float = math.inf) -> float:
@@ -275,11 +275,11 @@ def check_bool(value: object, name: str) -> bool:
     return value
 
 
-def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
+def check_rng(rng: object) -> np.random.Generator:
     """Return the generator itself, or make one from a seed or None.
 
     A seed works as in ``numpy.random.default_rng``.
     """
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
-    return np.random.default_rng(check_integer(rng, name, 0))
+    return np.random.default_rng(check_integer(rng, "rng", 0))
