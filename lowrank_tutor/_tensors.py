@@ -141,16 +141,16 @@ def check_generator(generator: object) -> torch.Generator | None:
     raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}")
 
 
-def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
+def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse what is neither None nor a bool tensor of this shape, on the device of ``keys``."""
+    if token_mask is None:
+        return
     mask = check_tensor("token_mask", token_mask, shape)
-    if mask.dtype != torch.bool:
-        raise TypeError(f"token_mask must be bool, True for a real token, got {mask.dtype}")
-    if mask.device != keys.device:
+    if mask.dtype != torch.bool or mask.device != keys.device:
         raise ValueError(
-            f"token_mask must be on the device of the keys, {keys.device}, got {mask.device}"
+            "token_mask must be bool, True for a real token, on the device of the keys, "
+            f"{keys.device}, got {mask.dtype} on {mask.device}"
         )
-    return mask
 
 
 def check_heads(heads: object, dim: int) -> int:
@@ -191,8 +191,7 @@ def check_tokens(
             f"{name} must hold between 1 and max_len = {layer.max_len} tokens, "
             f"got {n}; make the layer with a larger max_len"
         )
-    if token_mask is not None:
-        check_token_mask(token_mask, layer.e, (batch, n))
+    check_token_mask(token_mask, layer.e, (batch, n))
 
 
 def bias_of(linear: nn.Module) -> Any:
@@ -219,8 +218,7 @@ def check_attention_inputs(
     if 0 in k.shape[2:]:
         raise ValueError(f"k must hold at least one number of one token, got shape {shape_of(k)}")
     check_floating("q", q)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if check_bool(causal, "causal") and q.shape[2] != k.shape[2]:
         raise ValueError(
             f"q must hold as many tokens as k, {k.shape[2]}, where attention is causal, "

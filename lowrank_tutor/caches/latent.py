@@ -106,8 +106,7 @@ def latent_attention(
         check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)
     elif k_rope is not None:
         raise ValueError("q_rope must be given with k_rope, got None")
-    if token_mask is not None:
-        check_token_mask(token_mask, x, (batch, n))
+    check_token_mask(token_mask, x, (batch, n))
     causal, return_state = check_causal(causal, state, return_state)
     absorb = check_bool(absorb, "absorb")
     x = zero_hidden(x, token_mask)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray
+from lowrank_tutor._checks import FloatArray, _show
 from lowrank_tutor.storyteller.cuts import PARTS, Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
@@ -99,14 +99,11 @@ def next_words(
 def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     """Return the numbers of words, shape (batch, n)."""
     found = np.asarray(ids)
-    if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu":
+    whole = found.ndim == 2 and found.size and found.dtype.kind in "iu"
+    if not whole or found.min() < 0 or found.max() >= len(WORDS):
         raise ValueError(
-            "ids must be whole numbers of shape (batch, n), "
-            f"got {found.dtype} of shape {found.shape}"
-        )
-    if found.min() < 0 or found.max() >= len(WORDS):
-        raise ValueError(
-            f"ids must be from 0 to {len(WORDS) - 1}, got {found.min()} to {found.max()}"
+            f"ids must be whole numbers from 0 to {len(WORDS) - 1}, of shape (batch, n), "
+            f"got {_show(found.tolist())}"
         )
     return found
 
