@@ -76,11 +76,7 @@ class LinearPair(nn.Sequential):
     @property
     def weight(self) -> Tensor:
         """The product of the two weights."""
-        down: Any
-        up: Any
-        down, up = self
-        product: Tensor = up.weight @ down.weight
-        return product
+        return self[1].weight @ self[0].weight  # type: ignore[operator, no-any-return]
 
     @property
     def bias(self) -> Tensor | None:

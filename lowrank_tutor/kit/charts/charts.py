@@ -118,8 +118,6 @@ def label_lines(ax: Axes) -> Axes:
         "linespacing": 1.05,
         "annotation_clip": False,
         "zorder": 5,
-    }
-    look |= {
         "textcoords": "offset points",
         "path_effects": [withStroke(linewidth=2.5, foreground="white")],
     }
