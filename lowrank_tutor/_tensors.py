@@ -39,7 +39,7 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> Tenso
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
         raise ValueError(
-            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape_of(tensor)}"
+            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {tuple(tensor.shape)}"
         )
     return tensor
 
@@ -216,7 +216,9 @@ def check_attention_inputs(
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
-        raise ValueError(f"k must hold at least one number of one token, got shape {shape_of(k)}")
+        raise ValueError(
+            f"k must hold at least one number of one token, got shape {tuple(k.shape)}"
+        )
     check_floating("q", q)
     check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
     if check_bool(causal, "causal") and q.shape[2] != k.shape[2]:
@@ -339,8 +341,3 @@ def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[
         if is_autocast(device)
         else contextlib.nullcontext()
     )
-
-
-def shape_of(value: Tensor) -> tuple[int, ...]:
-    """Return the shape as a plain tuple, for messages."""
-    return tuple(value.shape)

@@ -31,7 +31,7 @@ with needed(__name__):
     from torch.nn import functional as F
 
     from lowrank_tutor._tensors import attend as attend_exactly
-    from lowrank_tutor._tensors import check_tensor, each_head, shape_of
+    from lowrank_tutor._tensors import check_tensor, each_head
     from lowrank_tutor.storyteller.twin import one_a_layer
 
 __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompts", "table"]
@@ -217,15 +217,15 @@ def _norm(x: Tensor, gain: Tensor) -> Tensor:
 def _check_shape(name: str, found: Any, like: Tensor) -> Tensor:
     if isinstance(found, Tensor) and found.shape == like.shape:
         return found
-    got = shape_of(found) if isinstance(found, Tensor) else type(found).__name__
-    raise ValueError(f"{name} must return a tensor of shape {shape_of(like)}, got {got}")
+    got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    raise ValueError(f"{name} must return a tensor of shape {tuple(like.shape)}, got {got}")
 
 
 def _check_weights(weights: Mapping[str, Any], own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     for name, weight in weights.items():
         if name not in own:
             raise ValueError(f"weights must have names of model.weights, got {name!r}")
-        check_tensor(f"weights[{name!r}]", weight, shape_of(own[name]))
+        check_tensor(f"weights[{name!r}]", weight, own[name].shape)
     return weights
 
 

@@ -33,7 +33,6 @@ from lowrank_tutor._tensors import (
     check_plain,
     check_state,
     check_tensor,
-    shape_of,
     without_autocast,
     zero_hidden,
 )
@@ -291,7 +290,8 @@ def block_ranks(m: Tensor, *, rtol: float | None = None) -> list[int]:
     n = m.shape[0]
     if n < 2 or m.shape[1] != n or m.is_complex():
         raise ValueError(
-            f"m must be real and square, of at least two rows, got {m.dtype} of shape {shape_of(m)}"
+            "m must be real and square, of at least two rows, "
+            f"got {m.dtype} of shape {tuple(m.shape)}"
         )
     table = as_matrix(m.detach().cpu().double().numpy(), "m")
     # NumPy has no bfloat16, so the tolerance for the type of m is computed here.
@@ -405,7 +405,7 @@ def _pairs(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     check_like("v", v, (k.shape[0], "d_v"), "k", k)
     check_floating("k", k)
     if k.numel() == 0:
-        raise ValueError(f"k must hold at least one number of one key, got shape {shape_of(k)}")
+        raise ValueError(f"k must hold at least one number of one key, got shape {tuple(k.shape)}")
     return k, v
 
 

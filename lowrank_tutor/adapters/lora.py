@@ -19,7 +19,6 @@ from lowrank_tutor._tensors import (
     check_linear,
     check_plain,
     check_same_device_and_dtype,
-    shape_of,
     without_autocast,
 )
 
@@ -160,7 +159,7 @@ class LoraLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map vectors (..., n) to (..., m)."""
         if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
-            raise ValueError(f"x must have shape (..., {self.in_features}), got {shape_of(x)}")
+            raise ValueError(f"x must have shape (..., {self.in_features}), got {tuple(x.shape)}")
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)

@@ -22,7 +22,6 @@ from lowrank_tutor._tensors import (
     check_tensor,
     check_token_mask,
     each_head,
-    shape_of,
     softmax_mask,
     zero_hidden,
 )
@@ -98,7 +97,9 @@ def latent_attention(
     check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
     heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
     if 0 in (n, dim):
-        raise ValueError(f"x must hold at least one number of one token, got shape {shape_of(x)}")
+        raise ValueError(
+            f"x must hold at least one number of one token, got shape {tuple(x.shape)}"
+        )
     if groups == 0 or heads % groups:
         raise ValueError(f"w_q must have a multiple of the {groups} heads of w_uk, got {heads}")
     if q_rope is not None:
