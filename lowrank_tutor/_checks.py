@@ -275,11 +275,11 @@ def check_bool(value: object, name: str) -> bool:
     return value
 
 
-def check_rng(rng: object) -> np.random.Generator:
+def check_rng(rng: Any) -> np.random.Generator:
     """Return the generator itself, or make one from a seed or None.
 
     A seed works as in ``numpy.random.default_rng``.
     """
-    if rng is None or isinstance(rng, np.random.Generator):
-        return np.random.default_rng(rng)
-    return np.random.default_rng(check_integer(rng, "rng", 0))
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        check_integer(rng, "rng", 0)
+    return np.random.default_rng(rng)

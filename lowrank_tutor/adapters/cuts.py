@@ -76,7 +76,7 @@ class LinearPair(nn.Sequential):
     @property
     def weight(self) -> Tensor:
         """The product of the two weights."""
-        return self[1].weight @ self[0].weight  # type: ignore[operator, no-any-return]
+        return self[1].weight @ self[0].weight  # type: ignore[operator]
 
     @property
     def bias(self) -> Tensor | None:

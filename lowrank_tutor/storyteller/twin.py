@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -108,9 +108,7 @@ def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     return found
 
 
-def one_a_layer(
-    given: Any, usual: Any, name: str = "attend", layers: int = LAYERS
-) -> list[Callable[..., Any]]:
+def one_a_layer(given: Any, usual: Any, name: str = "attend", layers: int = LAYERS) -> list[Any]:
     """Return a function for each layer, given one for all, a list of them, or None: the usual."""
     several = isinstance(given, list | tuple) and not callable(given)
     calls = list(given) if several else [given or usual] * layers
