@@ -272,15 +272,14 @@ def check_state(state: object, reference: Tensor, *shapes: tuple[str | int, ...]
     return list(state)
 
 
-def check_causal(causal: object, state: object, return_state: object) -> tuple[bool, bool]:
-    """Return ``causal`` and ``return_state`` if they are bools that agree.
+def check_causal(causal: object, state: object, return_state: object) -> None:
+    """Refuse a ``causal`` and a ``return_state`` that are no bools, or do not agree.
 
     Only a causal form has a state.
     """
-    causal, return_state = check_bool(causal, "causal"), check_bool(return_state, "return_state")
-    if not causal and (return_state or state is not None):
+    stateful = check_bool(return_state, "return_state") or state is not None
+    if not check_bool(causal, "causal") and stateful:
         raise ValueError("causal must be True where a state comes in or goes out, got False")
-    return causal, return_state
 
 
 def zero_hidden(x: Tensor, token_mask: Tensor | None) -> Tensor:

@@ -216,7 +216,7 @@ def linear_attention(
     >>> out.item()
     7.0
     """
-    causal, return_state = check_causal(causal, state, return_state)
+    check_causal(causal, state, return_state)
     check_attention_inputs(q, k, v, token_mask, causal=causal)
     dtype = _sum_type(q.dtype)
     if state is not None:

@@ -281,7 +281,10 @@ class LinformerSelfAttention(nn.Module):
             else None
         )
         self._draw(generator, self.e if projection is None else None, self.f)
-        self.rule = self._settle_rule(projection) if rule is None else rule
+        if rule is None and isinstance(self.e, nn.Parameter):  # one rule for all that is learned
+            averages = projection is not None and bool((projection >= 0).all())
+            rule = "sum" if averages else "norm"
+        self.rule = rule
 
     def extra_repr(self) -> str:
         """Return the sizes and options for the layer's printed form."""
@@ -385,12 +388,6 @@ class LinformerSelfAttention(nn.Module):
         for matrix in matrices:
             if matrix is not None:
                 nn.init.normal_(matrix, std=1 / math.sqrt(self.max_len), generator=generator)
-
-    def _settle_rule(self, start: Tensor | None) -> str | None:
-        """Return the rule that a learned E calls for at its start; None for a fixed E."""
-        if not isinstance(self.e, nn.Parameter):
-            return None
-        return "sum" if start is not None and bool((start >= 0).all()) else "norm"
 
     def _use_projection(self, projection: Tensor) -> None:
         if self.sharing != "key-value":

@@ -149,7 +149,7 @@ class LoraLinear(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
-        return self._rounded_weight()
+        return self._exact_weight().to(self.linear.weight.dtype)
 
     @property
     def bias(self) -> nn.Parameter | None:
@@ -185,7 +185,7 @@ class LoraLinear(nn.Module):
         The sum is rounded to the type of the weight: changes too small for it are lost, and a sum
         too large for it is refused.
         """
-        weight = self._rounded_weight().detach()
+        weight = self.weight.detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
             raise ValueError(
                 f"the merged weight must be finite in {weight.dtype}, "
@@ -201,9 +201,6 @@ class LoraLinear(nn.Module):
         for name, part in self.linear.named_parameters():
             part.requires_grad_(self._learned[name])
         return self.linear
-
-    def _rounded_weight(self) -> Tensor:
-        return self._exact_weight().to(self.linear.weight.dtype)
 
     def _exact_weight(self) -> Tensor:
         changed = self.linear.weight + self._product()

@@ -15,7 +15,6 @@ from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
     as_vectors,
-    check_integer,
     check_rank,
     check_rng,
     check_size,
@@ -168,7 +167,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
            [0., 1.]])
     """
     matrix = as_matrix(w, "w")
-    k = check_integer(k, "k", 1, min(matrix.shape), "min(d2, d1)")
+    k = check_rank(k, matrix.shape)
     d2, d1 = matrix.shape
     root_s, inverse_s = _root(s_moment, d2, "s_moment")
     root_h, inverse_h = _root(h_moment, d1, "h_moment")
@@ -237,7 +236,11 @@ def fit_factors(
     rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
     steps, rng = check_size(steps, "steps", 0), check_rng(rng)
 
-    u, v = (_small_start(length, k, largest, rng) for length in matrix.shape)
+    # The largest singular value of each factor is about sqrt(largest) / 10.
+    u, v = (
+        math.sqrt(largest) / 10 / (math.sqrt(n) + math.sqrt(k)) * rng.standard_normal((n, k))
+        for n in matrix.shape
+    )
     residual = u @ v.T - matrix
     losses = [np.vdot(residual, residual) / 2]
     for _ in range(steps):
@@ -245,8 +248,3 @@ def fit_factors(
         residual = u @ v.T - matrix
         losses.append(np.vdot(residual, residual) / 2)
     return Fit(u.astype(original.dtype), v.astype(original.dtype), np.array(losses))
-
-
-def _small_start(n: int, k: int, largest: float, rng: np.random.Generator) -> FloatArray:
-    """Draw a factor (n, k) whose largest singular value is about ``sqrt(largest) / 10``."""
-    return math.sqrt(largest) / 10 / (math.sqrt(n) + math.sqrt(k)) * rng.standard_normal((n, k))

@@ -96,19 +96,13 @@ def latent_attention(
     groups, _, d_h = check_like("w_uk", w_uk, ("groups", d_c, "d_h"), "x", x).shape
     check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
     heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
-    if 0 in (n, dim):
-        raise ValueError(
-            f"x must hold at least one number of one token, got shape {tuple(x.shape)}"
-        )
     if groups == 0 or heads % groups:
         raise ValueError(f"w_q must have a multiple of the {groups} heads of w_uk, got {heads}")
-    if q_rope is not None:
-        check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
-        check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)
-    elif k_rope is not None:
-        raise ValueError("q_rope must be given with k_rope, got None")
+    if q_rope is not None or k_rope is not None:
+        d_rope = check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x).shape[3]
+        check_like("k_rope", k_rope, (batch, n, d_rope), "x", x)
     check_token_mask(token_mask, x, (batch, n))
-    causal, return_state = check_causal(causal, state, return_state)
+    check_causal(causal, state, return_state)
     absorb = check_bool(absorb, "absorb")
     x = zero_hidden(x, token_mask)
     stored = x @ w_dkv
