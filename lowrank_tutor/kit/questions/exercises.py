@@ -247,7 +247,7 @@ def answer_form(name: str, question: Question) -> Block:
         "order": ANOTHER_ORDER,
         "missing": MISSING,
     }
-    asked = html.escape(", ".join(number.name for number in numbers))
+    names = ", ".join(number.name for number in numbers)
     fields = "\n".join(
         _field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers)
     )
@@ -255,7 +255,7 @@ def answer_form(name: str, question: Question) -> Block:
     standing = f"""<div>
 {fields}
 </div>{note}
-<button type="submit" aria-label="Check: {asked}">Check</button>
+<button type="submit" aria-label="Check: {html.escape(names)}">Check</button>
 <output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>"""
     return Block(
@@ -266,10 +266,7 @@ def answer_form(name: str, question: Question) -> Block:
         script=SCRIPT,
         styles=STYLES,
         tag="form",
-        attributes={
-            "autocomplete": "off",
-            "aria-label": f"Check your answer: {', '.join(n.name for n in numbers)}",
-        },
+        attributes={"autocomplete": "off", "aria-label": f"Check your answer: {names}"},
     )
 
 
