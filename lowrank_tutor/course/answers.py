@@ -37,7 +37,7 @@ def _question(
     ``otherwise`` serves all other wrong answers. ``how`` takes the last fields of `Question`.
     """
     right = tuple(numbers.values())
-    known = tuple(
+    known: Any = tuple(
         (tuple(r if w is ... else w for w, r in zip_longest(wrong, right, fillvalue=...)), words)
         for *wrong, words in hints
     )
