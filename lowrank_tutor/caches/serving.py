@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from lowrank_tutor._checks import check_choice, check_integer, check_real
-from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
+from lowrank_tutor._gpus import Gpu, as_gpu
 from lowrank_tutor.caches.configs import Model, Part
 
 GIB = 2**30
@@ -155,7 +155,7 @@ def serve(
         raise TypeError(
             f"model must be a name or what read_config returns, got {type(model).__name__}"
         )
-    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
+    card = as_gpu(gpu)
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
