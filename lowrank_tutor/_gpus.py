@@ -3,13 +3,12 @@
 They stand in ``data/gpus.json``, and `lowrank_tutor.roofline` explains them.
 """
 
-import json
 from collections.abc import Mapping
-from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
 from lowrank_tutor._checks import check_choice
+from lowrank_tutor._data import read_data
 
 
 class Gpu(NamedTuple):
@@ -30,9 +29,9 @@ class Gpu(NamedTuple):
     fp4: float = 0.0
 
 
-ROWS = json.loads(files("lowrank_tutor").joinpath("data/gpus.json").read_text("utf-8"))
+ROWS = read_data("gpus").items()
 GPUS: Mapping[str, Gpu] = MappingProxyType(
-    {name: Gpu(**row | {"capability": tuple(row["capability"])}) for name, row in ROWS.items()}
+    {name: Gpu(**row | {"capability": tuple(row["capability"])}) for name, row in ROWS}
 )
 
 

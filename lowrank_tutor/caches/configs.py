@@ -18,17 +18,16 @@ are those whose value is ``fixed``, and those that are ``harmless`` for the cach
 ``card`` reads the same file.
 """
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import _show
+from lowrank_tutor._data import read_data
 
-TYPES = json.loads(files("lowrank_tutor").joinpath("data/model_types.json").read_text("utf-8"))
+TYPES = read_data("model_types")
 RUN = "run AutoConfig.from_pretrained(...).to_dict() and paste that, written by json.dumps"
 ENTER = "enter layers, groups, and width yourself"
 BY_HAND = {"model_type": "by hand", "layers": 32, "groups": 8, "width": 128}

@@ -1,12 +1,11 @@
 """Count what a model keeps, and how many chats fit on graphics cards, step by step."""
 
-import json
 import math
 import operator
-from importlib.resources import files
 from typing import NamedTuple
 
 from lowrank_tutor._checks import check_choice, check_integer, check_real
+from lowrank_tutor._data import read_data
 from lowrank_tutor._gpus import Gpu, as_gpu
 from lowrank_tutor.caches.configs import Model, Part
 
@@ -61,9 +60,8 @@ def published_caches() -> dict[str, PublishedCache]:
     >>> published_caches()["gpt-oss-120b"][:2]
     (18432, 2359296)
     """
-    text = files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8")
     found = {}
-    for row in json.loads(text)["rows"]:
+    for row in read_data("models")["rows"]:
         parts = tuple(row["layers"])
         growing = sum(stored(part, 2**20) - stored(part, 2**19) for part in parts) // 2**19
         fixed = sum(stored(part, 2**20) for part in parts if "state" in part or "window" in part)

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import base64
 import functools
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lowrank_tutor._checks import FloatArray, _show
+from lowrank_tutor._data import read_data
 from lowrank_tutor.storyteller.cuts import PARTS, Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
 HEADS, LAYERS = 4, 2
 EPS = 1e-6  # of RMSNorm
-FILE = "data/storyteller_weights.json"
 Weights = Mapping[str, NDArray[np.float64]]
 
 
@@ -38,7 +36,7 @@ def trained_weights() -> dict[str, NDArray[np.float64]]:
 
 @functools.cache
 def _stored_weights() -> dict[str, NDArray[np.float64]]:
-    stored = json.loads(files("lowrank_tutor").joinpath(FILE).read_text("utf-8"))
+    stored = read_data("storyteller_weights")
     numbers = np.frombuffer(base64.b64decode(stored["numbers"]), np.int8)
     scales = np.frombuffer(base64.b64decode(stored["scales"]), "<f4").astype(np.float64)
     found = {}
