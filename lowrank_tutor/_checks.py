@@ -78,8 +78,10 @@ def _check_entries(array: FloatArray, name: str) -> None:
         raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
     low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
     if largest != 0 and not low <= largest <= high:
-        rule = f"a largest absolute entry between {low:g} and {high:g}"
-        raise ValueError(f"{name} must have {rule}, got {largest!s}: change the unit")
+        raise ValueError(
+            f"{name} must have a largest absolute entry between {low:g} and {high:g}, "
+            f"got {largest!s}: change the unit"
+        )
 
 
 def _as_finite(
@@ -136,8 +138,10 @@ def as_spectrum(value: ArrayLike, name: str) -> FloatArray:
     """Return singular values as float64: a vector that is non-negative and never rises."""
     s = _as_finite(value, name, "a vector of singular values (one axis)", (1,), np.float64)
     if (s < 0).any() or (s[1:] > s[:-1]).any():
-        rule = "non-negative and non-increasing, as singular values are"
-        raise ValueError(f"{name} must be {rule}, got {_show(s.tolist())}")
+        raise ValueError(
+            f"{name} must be non-negative and non-increasing, as singular values are, "
+            f"got {_show(s.tolist())}"
+        )
     return s
 
 
@@ -189,8 +193,10 @@ def as_factor(value: Any, name: str) -> Factor:
         return as_matrix(value, name)
     kind = np.dtype(getattr(value, "dtype", None) or np.float64)
     if kind.kind not in "biuf" or len(value.shape) != 2 or 0 in value.shape:
-        rule = "a matrix or an operator of real numbers with rows and columns"
-        raise ValueError(f"{name} must be {rule}, got dtype {kind} and shape {value.shape}")
+        raise ValueError(
+            f"{name} must be a matrix or an operator of real numbers with rows and columns, "
+            f"got dtype {kind} and shape {value.shape}"
+        )
     if not sparse:
         return Operator(value.shape, precision(kind), value.matmat, value.rmatmat)
     rows = value.tocsr().astype(precision(kind), copy=False)
@@ -227,9 +233,9 @@ def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
     return number
 
 
-def check_rank(k: object, shape: tuple[int, ...], name: str = "k") -> int:
+def check_rank(k: object, shape: tuple[int, ...]) -> int:
     """Return a rank as a Python int between 1 and min(m, n)."""
-    return check_integer(k, name, 1, min(shape), "min(m, n)")
+    return check_integer(k, "k", 1, min(shape), "min(m, n)")
 
 
 def check_real(value: object, name: str, rule: str, low: float, high: float = math.inf) -> float:
@@ -269,11 +275,11 @@ def check_bool(value: object, name: str) -> bool:
     return value
 
 
-def check_rng(rng: object, name: str = "rng") -> np.random.Generator:
+def check_rng(rng: Any) -> np.random.Generator:
     """Return the generator itself, or make one from a seed or None.
 
     A seed works as in ``numpy.random.default_rng``.
     """
-    if rng is None or isinstance(rng, np.random.Generator):
-        return np.random.default_rng(rng)
-    return np.random.default_rng(check_integer(rng, name, 0))
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        check_integer(rng, "rng", 0)
+    return np.random.default_rng(rng)

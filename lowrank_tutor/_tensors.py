@@ -38,15 +38,10 @@ def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> Tenso
     if tensor.ndim != len(axes) or any(
         size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
     ):
-        rule = f"({', '.join(map(str, axes))})"
-        raise ValueError(f"{name} must have shape {rule}, got shape {shape_of(tensor)}")
+        raise ValueError(
+            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {tuple(tensor.shape)}"
+        )
     return tensor
-
-
-def check_not_meta(name: str, value: Tensor) -> None:
-    """Refuse a meta tensor where numbers are needed."""
-    if value.is_meta:
-        raise TypeError(f"{name} must hold numbers, got a meta tensor")
 
 
 def check_same_device_and_dtype(
@@ -57,13 +52,16 @@ def check_same_device_and_dtype(
     Autocast mixes all types but ``float64``.
     """
     if value.device != reference.device:
-        rule = f"on the device of {reference_name}, {reference.device}"
-        raise ValueError(f"{name} must be {rule}, got {value.device}")
+        raise ValueError(
+            f"{name} must be on the device of {reference_name}, {reference.device}, "
+            f"got {value.device}"
+        )
     types = {value.dtype, reference.dtype}
     mixed = value.dtype.is_floating_point and is_autocast(value.device)
     if len(types) > 1 and (torch.float64 in types or not mixed):
-        rule = f"of the type of {reference_name}, {reference.dtype}"
-        raise TypeError(f"{name} must be {rule}, got {value.dtype}")
+        raise TypeError(
+            f"{name} must be of the type of {reference_name}, {reference.dtype}, got {value.dtype}"
+        )
 
 
 def check_like(
@@ -82,8 +80,9 @@ def check_like(
 def check_floating(name: str, value: Tensor) -> None:
     """Refuse a tensor of integers, bools, complex numbers, or numbers too short to multiply."""
     if not value.dtype.is_floating_point or torch.finfo(value.dtype).bits < 16:
-        rule = "of a floating-point type of at least 16 bits"
-        raise TypeError(f"{name} must be {rule}, got {value.dtype}")
+        raise TypeError(
+            f"{name} must be of a floating-point type of at least 16 bits, got {value.dtype}"
+        )
 
 
 def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *methods: str) -> None:
@@ -93,8 +92,10 @@ def check_own_methods(name: str, module: nn.Module, kind: type[nn.Module], *meth
     """
     for method in methods:
         if getattr(type(module), method) is not getattr(kind, method):
-            found = f"{type(module).__name__} with {method} of its own"
-            raise TypeError(f"{name} must compute as a torch.nn.{kind.__name__} does, got {found}")
+            raise TypeError(
+                f"{name} must compute as a torch.nn.{kind.__name__} does, "
+                f"got {type(module).__name__} with {method} of its own"
+            )
 
 
 def check_linear(linear: object) -> Tensor:
@@ -103,8 +104,10 @@ def check_linear(linear: object) -> Tensor:
     Packed weights have their own types.
     """
     if not isinstance(linear, nn.Linear):
-        rule = "a torch.nn.Linear, as of weight.T and bias of a Conv1D"
-        raise TypeError(f"linear must be {rule}, got {type(linear).__name__}")
+        raise TypeError(
+            "linear must be a torch.nn.Linear, as of weight.T and bias of a Conv1D, "
+            f"got {type(linear).__name__}"
+        )
     check_own_methods("linear", linear, nn.Linear, "forward")
     weight = linear.weight
     if type(weight) not in (Tensor, nn.Parameter):
@@ -123,13 +126,12 @@ def check_dtype(dtype: torch.dtype | None) -> torch.dtype:
 
 def check_device(value: object) -> torch.device | None:
     """Return a device, or None for torch's default."""
-    if value is None or isinstance(value, torch.device):
-        return value
+    if value is None:
+        return None
     with contextlib.suppress(RuntimeError):
-        if isinstance(value, str):
+        if isinstance(value, str | torch.device):
             return torch.device(value)
-    kind = ValueError if isinstance(value, str) else TypeError
-    raise kind(f'device must be a torch.device, a name such as "cpu" or None, got {value!r}')
+    raise ValueError(f'device must be a torch.device, a name such as "cpu" or None, got {value!r}')
 
 
 def check_generator(generator: object) -> torch.Generator | None:
@@ -139,15 +141,16 @@ def check_generator(generator: object) -> torch.Generator | None:
     raise TypeError(f"generator must be a torch.Generator or None, got {type(generator).__name__}")
 
 
-def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Return ``token_mask`` if it is a bool tensor of this shape, on the device of ``keys``."""
+def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse what is neither None nor a bool tensor of this shape, on the device of ``keys``."""
+    if token_mask is None:
+        return
     mask = check_tensor("token_mask", token_mask, shape)
-    if mask.dtype != torch.bool:
-        raise TypeError(f"token_mask must be bool, True for a real token, got {mask.dtype}")
-    if mask.device != keys.device:
-        rule = f"on the device of the keys, {keys.device}"
-        raise ValueError(f"token_mask must be {rule}, got {mask.device}")
-    return mask
+    if mask.dtype != torch.bool or mask.device != keys.device:
+        raise ValueError(
+            "token_mask must be bool, True for a real token, on the device of the keys, "
+            f"{keys.device}, got {mask.dtype} on {mask.device}"
+        )
 
 
 def check_heads(heads: object, dim: int) -> int:
@@ -178,14 +181,17 @@ def check_tokens(
 ) -> None:
     """Refuse tokens that do not fit a layer, under the names that the caller has for them."""
     if check_bool(causal, causal_name):
-        why = "every compressed key mixes all tokens, the future too; use exact attention"
-        raise ValueError(f"{causal_name} must be False, got True: {why}")
+        raise ValueError(
+            f"{causal_name} must be False, "
+            "got True: every compressed key mixes all tokens, the future too; use exact attention"
+        )
     batch, n, _ = check_like(name, x, ("batch", "n", layer.dim), "the layer", layer.e).shape
     if not 1 <= n <= layer.max_len:
-        rule = f"hold between 1 and max_len = {layer.max_len} tokens"
-        raise ValueError(f"{name} must {rule}, got {n}; make the layer with a larger max_len")
-    if token_mask is not None:
-        check_token_mask(token_mask, layer.e, (batch, n))
+        raise ValueError(
+            f"{name} must hold between 1 and max_len = {layer.max_len} tokens, "
+            f"got {n}; make the layer with a larger max_len"
+        )
+    check_token_mask(token_mask, layer.e, (batch, n))
 
 
 def bias_of(linear: nn.Module) -> Any:
@@ -210,13 +216,16 @@ def check_attention_inputs(
     check_like("k", k, (q.shape[0], k.shape[1] if shared else heads, "n_keys", q.shape[3]), "q", q)
     check_like("v", v, (*k.shape[:3], "d_v"), "q", q)
     if 0 in k.shape[2:]:
-        raise ValueError(f"k must hold at least one number of one token, got shape {shape_of(k)}")
+        raise ValueError(
+            f"k must hold at least one number of one token, got shape {tuple(k.shape)}"
+        )
     check_floating("q", q)
-    if token_mask is not None:
-        check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
-    if causal and q.shape[2] != k.shape[2]:
-        rule = f"hold as many tokens as k, {k.shape[2]}, where attention is causal"
-        raise ValueError(f"q must {rule}, got {q.shape[2]}")
+    check_token_mask(token_mask, k, (k.shape[0], k.shape[2]))
+    if check_bool(causal, "causal") and q.shape[2] != k.shape[2]:
+        raise ValueError(
+            f"q must hold as many tokens as k, {k.shape[2]}, where attention is causal, "
+            f"got {q.shape[2]}"
+        )
 
 
 def each_head(part: Tensor, heads: int) -> Tensor:
@@ -250,24 +259,27 @@ def attend(
 def check_state(state: object, reference: Tensor, *shapes: tuple[str | int, ...]) -> list[Tensor]:
     """Return the tensors of a state if each has its shape, and the device of a reference."""
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
-        rule = f"the {len(shapes)} tensors that return_state=True gives here"
-        raise TypeError(f"state must be {rule}, got {reprlib.repr(state)}")
+        raise TypeError(
+            f"state must be the {len(shapes)} tensors that return_state=True gives here, "
+            f"got {reprlib.repr(state)}"
+        )
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
         if check_tensor(f"state[{i}]", part, axes).device != reference.device:
-            rule = f"on the device of the new tokens, {reference.device}"
-            raise ValueError(f"state must be {rule}, got {part.device}")
+            raise ValueError(
+                f"state must be on the device of the new tokens, {reference.device}, "
+                f"got {part.device}"
+            )
     return list(state)
 
 
-def check_causal(causal: object, state: object, return_state: object) -> tuple[bool, bool]:
-    """Return ``causal`` and ``return_state`` if they are bools that agree.
+def check_causal(causal: object, state: object, return_state: object) -> None:
+    """Refuse a ``causal`` and a ``return_state`` that are no bools, or do not agree.
 
     Only a causal form has a state.
     """
-    causal, return_state = check_bool(causal, "causal"), check_bool(return_state, "return_state")
-    if not causal and (return_state or state is not None):
+    stateful = check_bool(return_state, "return_state") or state is not None
+    if not check_bool(causal, "causal") and stateful:
         raise ValueError("causal must be True where a state comes in or goes out, got False")
-    return causal, return_state
 
 
 def zero_hidden(x: Tensor, token_mask: Tensor | None) -> Tensor:
@@ -328,8 +340,3 @@ def without_autocast(device: torch.device) -> contextlib.AbstractContextManager[
         if is_autocast(device)
         else contextlib.nullcontext()
     )
-
-
-def shape_of(value: Tensor) -> tuple[int, ...]:
-    """Return the shape as a plain tuple, for messages."""
-    return tuple(value.shape)

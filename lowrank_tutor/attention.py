@@ -39,7 +39,7 @@ with needed(__name__):
     import torch
     from torch import Tensor
 
-from lowrank_tutor._checks import check_bool, check_integer, check_size
+from lowrank_tutor._checks import check_integer, check_size
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -119,7 +119,7 @@ def softmax_attention(
     >>> softmax_attention(q, k, torch.tensor([[[[1.0], [2.0], [6.0]]]])).item()
     3.0
     """
-    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
+    check_attention_inputs(q, k, v, token_mask, causal=causal)
     if token_mask is None:
         return attend(q, k, v, causal=causal)
     keys, values = zero_hidden(k, token_mask), zero_hidden(v, token_mask)
@@ -142,7 +142,7 @@ def attention_weights(
     >>> attention_weights(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 4, 2)).tolist()
     [[[[0.25, 0.25, 0.25, 0.25]]]]
     """
-    check_attention_inputs(q, k, k, token_mask, causal=check_bool(causal, "causal"))
+    check_attention_inputs(q, k, k, token_mask, causal=causal)
     wide = torch.promote_types(q.dtype, torch.float32)  # a product of half precision may overflow
     real = k.new_ones(1, k.shape[2], dtype=torch.bool) if token_mask is None else token_mask
     seen = softmax_mask(real, q.shape[2] if causal else None)
@@ -216,7 +216,7 @@ def linear_attention(
     >>> out.item()
     7.0
     """
-    causal, return_state = check_causal(causal, state, return_state)
+    check_causal(causal, state, return_state)
     check_attention_inputs(q, k, v, token_mask, causal=causal)
     dtype = _sum_type(q.dtype)
     if state is not None:
@@ -285,7 +285,7 @@ def performer_attention(
     >>> bool(error.norm() < 0.1 * exact.norm())
     True
     """
-    check_attention_inputs(q, k, v, token_mask, causal=check_bool(causal, "causal"))
+    check_attention_inputs(q, k, v, token_mask, causal=causal)
     d, dtype = q.shape[3], _sum_type(q.dtype)
     if features is None:
         features = orthogonal_features(

@@ -15,13 +15,7 @@ with needed(__name__):
     from torch import Tensor, nn
 
 from lowrank_tutor._checks import check_integer, check_size
-from lowrank_tutor._tensors import (
-    check_device,
-    check_dtype,
-    check_generator,
-    check_same_device_and_dtype,
-    check_tensor,
-)
+from lowrank_tutor._tensors import check_device, check_dtype, check_generator, check_like
 
 __all__ = ["Autoencoder"]
 
@@ -95,13 +89,13 @@ class Autoencoder(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """Keep k numbers of each point: (n, d) to (n, k)."""
-        self._check("x", x, self.d)
+        check_like("x", x, ("n", self.d), "the autoencoder", self.mean)
         codes: Tensor = self.encoder(x - self.mean)
         return codes
 
     def decode(self, z: Tensor) -> Tensor:
         """Rebuild points from what was kept: (n, k) to (n, d)."""
-        self._check("z", z, self.k)
+        check_like("z", z, ("n", self.k), "the autoencoder", self.mean)
         points: Tensor = self.mean + self.decoder(z)
         return points
 
@@ -124,7 +118,7 @@ class Autoencoder(nn.Module):
         hundredth of the largest. If the coordinates have such different units, divide each by its
         standard deviation first.
         """
-        self._check("x", x, self.d)
+        check_like("x", x, ("n", self.d), "the autoencoder", self.mean)
         steps = check_size(steps, "steps", 0)
         x = x.detach()
         center = x.mean(dim=0)
@@ -161,10 +155,6 @@ class Autoencoder(nn.Module):
             losses.append(unit * loss)
         optimizer.zero_grad()
         return torch.stack(losses + losses[-1:] * (steps + 1 - len(losses)))
-
-    def _check(self, name: str, value: Tensor, width: int) -> None:
-        check_tensor(name, value, ("n", width))
-        check_same_device_and_dtype(name, value, "the autoencoder", self.mean)
 
 
 def _layers(starts: list[Tensor]) -> nn.Module:

@@ -131,8 +131,10 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
     if dense.ndim != 2 or not dense.size:
         raise ValueError(f"ratings must be a matrix with entries, got shape {dense.shape}")
     if mask.dtype != np.bool_ or mask.shape != dense.shape:
-        rule = f"bools of the shape of ratings {dense.shape}"
-        raise ValueError(f"observed must be {rule}, got dtype {mask.dtype} and shape {mask.shape}")
+        raise ValueError(
+            f"observed must be bools of the shape of ratings {dense.shape}, "
+            f"got dtype {mask.dtype} and shape {mask.shape}"
+        )
     seen = as_vector(dense[mask], "ratings that are known")
     rows, columns = np.nonzero(mask)
     return np.where(mask, dense, 0).astype(dense.dtype), _Known(rows, columns, seen)

@@ -14,7 +14,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_fraction, check_integer
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -72,14 +72,17 @@ def from_mha(
     if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
-        found = f"{type(mha).__name__}; {TRANSFORMERS}"
-        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {found}")
+        raise TypeError(
+            f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}; {TRANSFORMERS}"
+        )
     check_own_methods("mha", mha, nn.MultiheadAttention, "forward")
     if not mha.batch_first:
         raise ValueError("mha must have batch_first=True, got False")
     if mha.in_proj_weight is None:
-        rule = f"have keys and values as wide as its queries, {mha.embed_dim}"
-        raise ValueError(f"mha must {rule}, got {mha.kdim} and {mha.vdim}")
+        raise ValueError(
+            f"mha must have keys and values as wide as its queries, {mha.embed_dim}, "
+            f"got {mha.kdim} and {mha.vdim}"
+        )
     if mha.bias_k is not None or mha.add_zero_attn:
         raise ValueError("mha must attend to the tokens alone, got add_bias_kv or add_zero_attn")
     out = mha.out_proj
@@ -201,7 +204,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         # sizes in its own words.
         dim, heads, max_len, k = check_sizes(dim, heads, max_len, k)
         feedforward = check_integer(feedforward, "feedforward", 1)
-        dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        dropout = check_fraction(dropout, "dropout", 0)
         if isinstance(activation, str):
             check_choice(activation, "activation", ("relu", "gelu"))
         elif not callable(activation) or isinstance(activation, type):
@@ -234,8 +237,10 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         """
         attention: Any = self.self_attn
         if src_mask is not None:
-            rule = "None, for there are no n by n weights"
-            raise ValueError(f"src_mask must be {rule}, got {type(src_mask).__name__}")
+            raise ValueError(
+                "src_mask must be None, for there are no n by n weights, "
+                f"got {type(src_mask).__name__}"
+            )
         check_tokens(attention, src, None, is_causal, "src", "is_causal")
         real = unclear = None
         if src_key_padding_mask is not None:
@@ -279,8 +284,10 @@ def from_layer(
     """
     exact = isinstance(getattr(layer, "self_attn", None), nn.MultiheadAttention)
     if not (exact and isinstance(layer, nn.TransformerEncoderLayer)):
-        rule = "a torch.nn.TransformerEncoderLayer with exact attention"
-        raise TypeError(f"layer must be {rule}, got {type(layer).__name__}; {TRANSFORMERS}")
+        raise TypeError(
+            "layer must be a torch.nn.TransformerEncoderLayer with exact attention, "
+            f"got {type(layer).__name__}; {TRANSFORMERS}"
+        )
     methods = ("forward", "_sa_block", "_ff_block")
     check_own_methods("layer", layer, nn.TransformerEncoderLayer, *methods)
     if not layer.self_attn.batch_first:
@@ -313,6 +320,7 @@ def _read_padding(padding: Tensor, src: Tensor) -> tuple[Tensor, Tensor | None]:
     if padding.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed():
         return real, unclear.any(dim=1)[:, None, None]
     if unclear.any():
-        found = padding[unclear][0].item()
-        raise ValueError(f"{name} must hold 0 and -inf alone, or bools, got {found}")
+        raise ValueError(
+            f"{name} must hold 0 and -inf alone, or bools, got {padding[unclear][0].item()}"
+        )
     return real, None

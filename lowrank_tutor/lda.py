@@ -85,10 +85,11 @@ def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.int
     if array.dtype.kind in "OT":  # objects of one kind, or NumPy's StringDType
         plain = np.array(array.tolist())
         array = plain if np.array_equal(plain, array) else array
-    if array.dtype.kind not in "biufUS":
-        raise TypeError(f"labels must be a vector of numbers or strings, got dtype {array.dtype}")
-    if array.shape != (n,):
-        raise ValueError(f"labels must be one for each of {n} points, got shape {array.shape}")
+    if array.dtype.kind not in "biufUS" or array.shape != (n,):
+        raise ValueError(
+            f"labels must be a number or a string for each of {n} points, "
+            f"got dtype {array.dtype} and shape {array.shape}"
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"labels must be finite, got {array}")
     classes, number, counts = np.unique(array, return_inverse=True, return_counts=True)

@@ -28,7 +28,7 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
+from lowrank_tutor._checks import check_bool, check_choice, check_fraction, check_integer
 from lowrank_tutor._padding import columns_of, padding_rule, rescaled, row_sums
 from lowrank_tutor._tensors import (
     attend,
@@ -37,7 +37,6 @@ from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
     check_generator,
-    check_heads,
     check_like,
     check_sizes,
     check_tokens,
@@ -97,7 +96,8 @@ def linformer_attention(
         matrices.append(check_like("f", f, (e.shape[0], n_keys), "q", q))
     if not 1 <= len(e) <= n_keys:
         raise ValueError(f"e must have between 1 and n_keys = {n_keys} rows, got {len(e)}")
-    rule = None if rule is None else check_choice(rule, "rule", RULES)
+    if rule is not None:
+        check_choice(rule, "rule", RULES)
     keys = matrices[0] @ zero_hidden(k, token_mask)
     values = matrices[-1] @ zero_hidden(v, token_mask)
     if token_mask is None:
@@ -161,15 +161,13 @@ def linformer_cost(
     >>> linformer_cost(n=1024, dim=512, heads=8, k=256, feedforward=2048).flops
     6442450944
     """
-    max_len = check_integer(n, "n", 1) if max_len is None else check_integer(max_len, "max_len", 1)
-    n = check_integer(n, "n", 1, max_len, "max_len")
-    k = check_integer(k, "k", 1, max_len, "max_len")
-    dim = check_integer(dim, "dim", 1)
-    heads = check_heads(heads, dim)
+    longest = check_integer(n, "n", 1) if max_len is None else max_len
+    dim, heads, longest, k = check_sizes(dim, heads, longest, k)
+    n = check_integer(n, "n", 1, longest, "max_len")
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2
     flops = 4 * n * dim**2 + (4 + 2 * matrices) * n * k * dim + 4 * k * dim**2
-    flops += 2 * matrices * n * k if n < max_len else 0
-    cost = Cost(4 * dim**2 + dim + matrices * k * max_len, flops, heads * n * k)
+    flops += 2 * matrices * n * k if n < longest else 0
+    cost = Cost(4 * dim**2 + dim + matrices * k * longest, flops, heads * n * k)
     return cost.with_feedforward(n, dim, feedforward)
 
 
@@ -261,9 +259,10 @@ class LinformerSelfAttention(nn.Module):
         super().__init__()
         self.dim, self.heads, self.max_len, self.k = check_sizes(dim, heads, max_len, k)
         self.sharing = check_choice(sharing, "sharing", SHARINGS)
-        self.dropout = check_real(dropout, "dropout", "at least 0 and below 1", 0.0, 1.0)
+        self.dropout = check_fraction(dropout, "dropout", 0)
         bias = check_bool(bias, "bias")
-        rule = None if rule is None else check_choice(rule, "rule", RULES)
+        if rule is not None:
+            check_choice(rule, "rule", RULES)
         # Asked by name, PyTorch 2.4 does not tell of `with torch.device(...)`.
         place: dict[str, Any] = {"device": check_device(device) or torch.empty(0).device}
         place["dtype"] = check_dtype(dtype)
@@ -282,7 +281,10 @@ class LinformerSelfAttention(nn.Module):
             else None
         )
         self._draw(generator, self.e if projection is None else None, self.f)
-        self.rule = self._settle_rule(projection) if rule is None else rule
+        if rule is None and isinstance(self.e, nn.Parameter):  # one rule for all that is learned
+            averages = projection is not None and bool((projection >= 0).all())
+            rule = "sum" if averages else "norm"
+        self.rule = rule
 
     def extra_repr(self) -> str:
         """Return the sizes and options for the layer's printed form."""
@@ -387,20 +389,17 @@ class LinformerSelfAttention(nn.Module):
             if matrix is not None:
                 nn.init.normal_(matrix, std=1 / math.sqrt(self.max_len), generator=generator)
 
-    def _settle_rule(self, start: Tensor | None) -> str | None:
-        """Return the rule that a learned E calls for at its start; None for a fixed E."""
-        if not isinstance(self.e, nn.Parameter):
-            return None
-        return "sum" if start is not None and bool((start >= 0).all()) else "norm"
-
     def _use_projection(self, projection: Tensor) -> None:
         if self.sharing != "key-value":
-            rule = '"key-value" where a projection is given'
-            raise ValueError(f"sharing must be {rule}, got {self.sharing!r}")
+            raise ValueError(
+                f'sharing must be "key-value" where a projection is given, got {self.sharing!r}'
+            )
         check_like("projection", projection, (self.k, self.max_len), "the layer", self.to_q.weight)
         if projection.requires_grad and not isinstance(projection, nn.Parameter):
-            rule = "a Parameter, or a tensor without gradient"
-            raise ValueError(f"projection must be {rule}, got one that was computed")
+            raise ValueError(
+                "projection must be a Parameter, or a tensor without gradient, "
+                "got one that was computed"
+            )
         if isinstance(projection, nn.Parameter):
             self.e = projection
         else:

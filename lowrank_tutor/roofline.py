@@ -31,12 +31,11 @@ with needed(__name__):
 
 from lowrank_tutor._checks import (
     check_bool,
-    check_choice,
     check_integer,
     check_real,
     check_size,
 )
-from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
+from lowrank_tutor._gpus import GPUS, Gpu, as_gpu
 from lowrank_tutor._tensors import check_attention_inputs, check_device, each_head
 
 __all__ = [
@@ -104,7 +103,7 @@ def gpu_floor(
     """
     n, batch = check_size(n, "n", bits=53), check_size(batch, "batch")
     width = check_size(d, "d") * check_size(heads, "heads")
-    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
+    card = as_gpu(gpu)
     if k is None:
         flops, moved = 4 * batch * n**2 * width, 4 * batch * n * width
     else:

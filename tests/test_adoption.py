@@ -24,7 +24,6 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from lowrank_tutor import adapters
-from lowrank_tutor.byhand import rank_one
 from lowrank_tutor.kit.sliders import explore
 from lowrank_tutor.linformer import LinformerSelfAttention
 from lowrank_tutor.svd import relative_error
@@ -489,19 +488,6 @@ def saved_notebook(monkeypatch):
     }
     return nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell("# Saved"), cell], metadata=metadata
-    )
-
-
-def test_steps_without_formulas(monkeypatch):
-    steps = rank_one([[1, 2], [3, 6]])
-    assert "$$" in steps._repr_markdown_()
-    monkeypatch.setenv("LOWRANK_TUTOR_FORMULAS", "0")
-    text = steps._repr_markdown_()
-    assert "$" not in text
-    assert text.startswith("```text\n1. Row 1 is")
-    assert all(
-        word in text
-        for word in ("nb_render_markdown_format", "dollarmath", "myst_enable_extensions")
     )
 
 

@@ -76,11 +76,7 @@ class LinearPair(nn.Sequential):
     @property
     def weight(self) -> Tensor:
         """The product of the two weights."""
-        down: Any
-        up: Any
-        down, up = self
-        product: Tensor = up.weight @ down.weight
-        return product
+        return self[1].weight @ self[0].weight  # type: ignore[operator]
 
     @property
     def bias(self) -> Tensor | None:
@@ -180,8 +176,9 @@ def rank_report(
     """
     entries = model.state_dict() if isinstance(model, nn.Module) else model
     if not isinstance(entries, Mapping):
-        found = type(model).__name__
-        raise TypeError(f"model must be a torch.nn.Module or a state dict, got {found}")
+        raise TypeError(
+            f"model must be a torch.nn.Module or a state dict, got {type(model).__name__}"
+        )
     _check_dtype(dtype)
     tensors = {str(name): value for name, value in entries.items() if isinstance(value, Tensor)}
     if names is not None:
@@ -214,8 +211,10 @@ def _row(name: str, weight: Tensor, dtype: torch.dtype) -> tuple[object, ...] | 
     if min(weight.flatten(1).shape) < 2:
         return None
     if weight.ndim > 2:
-        found = f"{tuple(weight.shape)}: give experts one by one, and w.flatten(1) of a convolution"
-        raise ValueError(f"{name} must have two axes, got shape {found}")
+        raise ValueError(
+            f"{name} must have two axes, got shape {tuple(weight.shape)}: give experts one by one, "
+            "and w.flatten(1) of a convolution"
+        )
     if FACTORS.search(name):
         raise ValueError(f"{name} must be one weight, got a factor of an adapter, or experts")
     matrix = _on_its_device(weight.detach(), dtype)

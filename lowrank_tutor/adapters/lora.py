@@ -19,7 +19,6 @@ from lowrank_tutor._tensors import (
     check_linear,
     check_plain,
     check_same_device_and_dtype,
-    shape_of,
     without_autocast,
 )
 
@@ -150,7 +149,7 @@ class LoraLinear(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The effective weight (m, n), rounded to the type of the one that came in."""
-        return self._rounded_weight()
+        return self._exact_weight().to(self.linear.weight.dtype)
 
     @property
     def bias(self) -> nn.Parameter | None:
@@ -160,7 +159,7 @@ class LoraLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map vectors (..., n) to (..., m)."""
         if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
-            raise ValueError(f"x must have shape (..., {self.in_features}), got {shape_of(x)}")
+            raise ValueError(f"x must have shape (..., {self.in_features}), got {tuple(x.shape)}")
         check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
@@ -186,10 +185,12 @@ class LoraLinear(nn.Module):
         The sum is rounded to the type of the weight: changes too small for it are lost, and a sum
         too large for it is refused.
         """
-        weight = self._rounded_weight().detach()
+        weight = self.weight.detach()
         if not (weight.is_meta or bool(weight.isfinite().all())):
-            found = float(weight[~weight.isfinite()][0])
-            raise ValueError(f"the merged weight must be finite in {weight.dtype}, got {found}")
+            raise ValueError(
+                f"the merged weight must be finite in {weight.dtype}, "
+                f"got {float(weight[~weight.isfinite()][0])}"
+            )
         return plain_linear(self.linear, weight, self.bias).requires_grad_()
 
     def reset_base(self) -> nn.Linear:
@@ -200,9 +201,6 @@ class LoraLinear(nn.Module):
         for name, part in self.linear.named_parameters():
             part.requires_grad_(self._learned[name])
         return self.linear
-
-    def _rounded_weight(self) -> Tensor:
-        return self._exact_weight().to(self.linear.weight.dtype)
 
     def _exact_weight(self) -> Tensor:
         changed = self.linear.weight + self._product()
@@ -274,8 +272,9 @@ def merge_lora(model: nn.Module) -> nn.Module:
     """
     adapters = _adapters_of(model)
     if tied := tied_linears(model, {name: part.linear for name, part in adapters.items()}):
-        rule = "share no adapted weight with other layers"
-        raise ValueError(f"model must {rule}, got {tied[0]!r} tied to one")
+        raise ValueError(
+            f"model must share no adapted weight with other layers, got {tied[0]!r} tied to one"
+        )
     merged: dict[nn.Module, nn.Module] = {
         part: part.merged().requires_grad_(False).train(part.training) for part in adapters.values()
     }
@@ -371,8 +370,10 @@ def _lengths(weight: Tensor) -> Tensor:
     """Return the lengths of the rows; neither a length of 0 nor its row would ever learn."""
     lengths: Tensor = torch.linalg.vector_norm(weight, dim=1)
     if not weight.is_meta and (zeros := int((lengths == 0).sum())):
-        rule = "have no row of length 0, which never learns, where magnitude is True"
-        raise ValueError(f"linear.weight must {rule}, got {zeros} of {len(lengths)}")
+        raise ValueError(
+            "linear.weight must have no row of length 0, which never learns, where magnitude is "
+            f"True, got {zeros} of {len(lengths)}"
+        )
     return lengths
 
 
@@ -382,8 +383,10 @@ def _principal(weight: Tensor, r: int, factor: float) -> tuple[Tensor, Tensor]:
     least = max(weight.shape) * torch.finfo(weight.dtype).eps * sigma[0]
     # Where both factors are zero, neither would learn.
     if not (weight.is_meta or bool(sigma[r - 1] > least)):
-        rule = f'at most the rank of the weight, {int((sigma > least).sum())}, to start "principal"'
-        raise ValueError(f"r must be {rule}, got {r}")
+        raise ValueError(
+            f"r must be at most the rank of the weight, {int((sigma > least).sum())}, to start "
+            f'"principal", got {r}'
+        )
     root = (sigma[:r] / factor).sqrt()
     # FSDP2 takes contiguous factors alone.
     return (u[:, :r] * root).contiguous(), (root[:, None] * vt[:r]).contiguous()
@@ -405,8 +408,10 @@ def names_ending_in(
         fits = [name for name in fits if not ("*" in end and name in tied)]
         if not fits:
             known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) or "none"
-            rule = f"ends of names of linear layers ({known}), tied ones without *"
-            raise ValueError(f"names must be {rule}, got {end!r}")
+            raise ValueError(
+                f"names must be ends of names of linear layers ({known}), tied ones without *, "
+                f"got {end!r}"
+            )
         chosen |= dict.fromkeys(fits)
     return list(chosen)
 
@@ -454,8 +459,10 @@ def _memory(weight: Any) -> int:
 def _adapters_of(model: nn.Module) -> dict[str, LoraLinear]:
     adapters = modules_of(model, LoraLinear)
     if not adapters:
-        found = f"{type(model).__name__} without one"
-        raise ValueError(f"model must hold a LoraLinear, as inject_lora makes them, got {found}")
+        raise ValueError(
+            "model must hold a LoraLinear, as inject_lora makes them, "
+            f"got {type(model).__name__} without one"
+        )
     return adapters
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lowrank_tutor._checks import check_size
-from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor, shape_of
+from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor
 
 MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
@@ -55,7 +55,7 @@ def newton_schulz(x: Tensor, steps: int = 5) -> Tensor:
     tensor([0.6970, 1.1288])
     """
     if check_plain("x", x).ndim < 2:
-        raise ValueError(f"x must have shape (..., m, n), got shape {shape_of(x)}")
+        raise ValueError(f"x must have shape (..., m, n), got shape {tuple(x.shape)}")
     check_floating("x", x)
     steps = check_size(steps, "steps", 0)
     a, b, c = MUON

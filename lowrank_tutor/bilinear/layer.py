@@ -116,7 +116,6 @@ class ReducedRankAttention(nn.Module):
         check_like("keys", keys, (len(query), "n_keys", self.key_dim), "the layer", self.u)
         if keys.shape[1] == 0:
             raise ValueError("keys must hold at least one token, got none")
-        if token_mask is not None:
-            check_token_mask(token_mask, keys, (keys.shape[0], keys.shape[1]))
+        check_token_mask(token_mask, keys, keys.shape[:2])
         keys = zero_hidden(keys, token_mask)
         return functional.linear(query, self.u), functional.linear(keys, self.v)

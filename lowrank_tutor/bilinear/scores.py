@@ -15,7 +15,6 @@ from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
     as_vectors,
-    check_integer,
     check_rank,
     check_rng,
     check_size,
@@ -50,8 +49,10 @@ def _as_pairs(s: ArrayLike, h: ArrayLike, widths: tuple[int, int]) -> tuple[Floa
     """Check that queries and keys have these widths, and belong together."""
     query, key = as_vectors(s, "s", widths[0]), as_vectors(h, "h", widths[1])
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
-        rule = "have the same leading axes, or one of them be a single vector"
-        raise ValueError(f"s and h must {rule}, got shapes {query.shape} and {key.shape}")
+        raise ValueError(
+            "s and h must have the same leading axes, or one of them be a single vector, "
+            f"got shapes {query.shape} and {key.shape}"
+        )
     return query, key
 
 
@@ -59,8 +60,10 @@ def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
     """Check that two matrices have equally many rows."""
     factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
     if len(factors.u) != len(factors.v):
-        found = f"{factors.u.shape} and {factors.v.shape}"
-        raise ValueError(f"u and v must have equally many rows, got shapes {found}")
+        raise ValueError(
+            "u and v must have equally many rows, "
+            f"got shapes {factors.u.shape} and {factors.v.shape}"
+        )
     return factors
 
 
@@ -122,8 +125,10 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     values, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     unsound = gap > math.sqrt(rounding) or values[0] < -math.sqrt(rounding) * d
     if unsound or moment[zero].any() or moment[:, zero].any():
-        found = f"the eigenvalue {values[0]:.3g} and a difference of {gap:.3g} across the diagonal"
-        raise ValueError(f"{name} must be symmetric and positive semidefinite, got {found}")
+        raise ValueError(
+            f"{name} must be symmetric and positive semidefinite, "
+            f"got the eigenvalue {values[0]:.3g} and a difference of {gap:.3g} across the diagonal"
+        )
     met = values > 8 * d * rounding * values[-1]
     values, axes = np.sqrt(values[met]), axes[:, met]
     root = values[:, np.newaxis] * axes.T * sizes
@@ -162,7 +167,7 @@ def factorize(w: ArrayLike, k: int, *, s_moment: Moment = None, h_moment: Moment
            [0., 1.]])
     """
     matrix = as_matrix(w, "w")
-    k = check_integer(k, "k", 1, min(matrix.shape), "min(d2, d1)")
+    k = check_rank(k, matrix.shape)
     d2, d1 = matrix.shape
     root_s, inverse_s = _root(s_moment, d2, "s_moment")
     root_h, inverse_h = _root(h_moment, d1, "h_moment")
@@ -188,11 +193,13 @@ def score_error(
     >>> score_error([[3, 0], [4, 5]], [[1, 3]], [[1.5, 1.5]])  # the smaller singular value, sqrt(5)
     2.23606797749979
     """
-    matrix = as_matrix(w, "w").astype(np.float64, copy=False)
+    matrix = as_matrix(w, "w", np.float64)
     left, right = (x.astype(np.float64, copy=False) for x in _as_factors(u, v))
     if matrix.shape != (left.shape[1], right.shape[1]):
-        rule = f"have the shape of u.T @ v, {(left.shape[1], right.shape[1])}"
-        raise ValueError(f"w must {rule}, got shape {matrix.shape}")
+        raise ValueError(
+            f"w must have the shape of u.T @ v, {(left.shape[1], right.shape[1])}, "
+            f"got shape {matrix.shape}"
+        )
     root_s = _root(s_moment, len(matrix), "s_moment")[0]
     root_h = _root(h_moment, matrix.shape[1], "h_moment")[0]
     return float(np.linalg.norm(root_s @ (matrix - left.T @ right) @ root_h.T))
@@ -229,7 +236,11 @@ def fit_factors(
     rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
     steps, rng = check_size(steps, "steps", 0), check_rng(rng)
 
-    u, v = (_small_start(length, k, largest, rng) for length in matrix.shape)
+    # The largest singular value of each factor is about sqrt(largest) / 10.
+    u, v = (
+        math.sqrt(largest) / 10 / (math.sqrt(n) + math.sqrt(k)) * rng.standard_normal((n, k))
+        for n in matrix.shape
+    )
     residual = u @ v.T - matrix
     losses = [np.vdot(residual, residual) / 2]
     for _ in range(steps):
@@ -237,8 +248,3 @@ def fit_factors(
         residual = u @ v.T - matrix
         losses.append(np.vdot(residual, residual) / 2)
     return Fit(u.astype(original.dtype), v.astype(original.dtype), np.array(losses))
-
-
-def _small_start(n: int, k: int, largest: float, rng: np.random.Generator) -> FloatArray:
-    """Draw a factor (n, k) whose largest singular value is about ``sqrt(largest) / 10``."""
-    return math.sqrt(largest) / 10 / (math.sqrt(n) + math.sqrt(k)) * rng.standard_normal((n, k))

@@ -14,8 +14,7 @@ been rounded before: the float 0.1 is not 1/10. A matrix has at most 12 rows and
 examples that would fill the page with digits are refused too.
 
 A page that MyST-NB builds shows the formulas if it has ``nb_render_markdown_format = "myst"`` and
-``"dollarmath"`` in ``myst_enable_extensions``. ``lowrank_tutor.kit.sphinxext`` sets the first, and
-says so where the second is missing.
+``"dollarmath"`` in ``myst_enable_extensions``. ``lowrank_tutor.kit.sphinxext`` sets the first.
 """
 
 from lowrank_tutor._on_demand import needed

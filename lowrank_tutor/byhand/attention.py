@@ -69,8 +69,10 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     queries, keys, values = _read(q, k, v)
     shares = as_exact_matrix("e", e)  # (k, n_keys)
     if shares.cols != keys.rows or shares.rows > keys.rows:
-        rule = f"{keys.rows} columns, one for each key, and no more rows"
-        raise ValueError(f"e must have {rule}, got shape {shares.shape}")
+        raise ValueError(
+            f"e must have {keys.rows} columns, one for each key, and no more rows, "
+            f"got shape {shares.shape}"
+        )
     short_keys, short_values = shares * keys, shares * values  # (k, d), (k, d_v)
     compress = (
         Step(

@@ -71,15 +71,13 @@ def row_reduce(a: Any) -> Worked:
                 times = "" if abs(factor) == 1 else f"{abs(factor)} times "
                 verb, link = ("Subtract", "from") if factor > 0 else ("Add", "to")
                 record(f"{verb} {times}row {top + 1} {link} row {row + 1}.")
-        pivots.append(column)
-    rank, where = len(pivots), ", ".join(str(column + 1) for column in pivots)
+        pivots.append(column + 1)
+    rank, where = len(pivots), ", ".join(map(str, pivots))
     pivot_words = {0: "no pivot", 1: f"1 pivot, in column {where}"}.get(
         rank, f"{rank} pivots, in columns {where}"
     )
     sentence = f"The matrix is reduced. It has {pivot_words}, so the rank is {rank}."
-    steps.append(
-        Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(column + 1 for column in pivots))
-    )
+    steps.append(Step(sentence, rf"\operatorname{{rank}} A = {rank}", tuple(pivots)))
     return Worked(tuple(steps), matrix)
 
 
@@ -108,7 +106,6 @@ def rank_one(a: Any) -> Worked:
         (tex_matrix(matrix[row, :]), rf"{tex_factor(u[row])} v^\top") for row in range(rows)
     ]
     full, few = rows * columns, rows + columns
-    saved_words = f"{full - few} fewer" if few < full else "which saves nothing"
     steps = (
         Step(
             f"Row {first + 1} is the first that is not zero. {taken}.",
@@ -126,8 +123,8 @@ def rank_one(a: Any) -> Worked:
             u * v.T,
         ),
         Step(
-            f"The matrix has {full} numbers, and the factors have {few}, {saved_words}. One of the "
-            f"{few} is redundant, because $2u$ and $v/2$ give the same matrix: "
+            f"The matrix has {full} numbers, and the factors have {few}, {saving(few, full)}. One "
+            f"of the {few} is redundant, because $2u$ and $v/2$ give the same matrix: "
             f"there are {few - 1} degrees of freedom.",
             rf"{rows} \cdot {columns} = {full}, \qquad {rows} + {columns} = {few}, "
             rf"\qquad {few} - 1 = {few - 1}",

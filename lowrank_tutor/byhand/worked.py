@@ -1,19 +1,11 @@
 """A worked example as numbered steps, each a sentence, a formula and its value."""
 
-import os
 import re
 import textwrap
 from typing import Any, NamedTuple
 
 import sympy
 
-# 0 in the environment of a page that would show the dollars of a formula.
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
-# Shown in place of formulas on a page that would show their dollars.
-WITHOUT_FORMULAS = (
-    "For formulas in place of this text, this book needs "
-    '`nb_render_markdown_format = "myst"`, and `"dollarmath"` in `myst_enable_extensions`.'
-)
 # The terminal's form of every command used in a sentence.
 PLAIN = {r"^\top": "ᵀ", "_": "", r"\sqrt{d}": "√d", r"\lambda": "λ"}
 
@@ -59,8 +51,6 @@ class Worked(NamedTuple):
     result: Any
 
     def _repr_markdown_(self) -> str:
-        if os.environ.get(FORMULAS_VARIABLE) == "0":
-            return f"```text\n{self}\n```\n\n*{WITHOUT_FORMULAS}*"
         # No lists: Markdown parsers disagree on indented $$ blocks. One line a formula: a second
         # line could be mistaken for the underline of a heading.
         return "\n\n".join(

@@ -18,17 +18,16 @@ are those whose value is ``fixed``, and those that are ``harmless`` for the cach
 ``card`` reads the same file.
 """
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from lowrank_tutor._checks import _show
+from lowrank_tutor._data import read_data
 
-TYPES = json.loads(files("lowrank_tutor").joinpath("data/model_types.json").read_text("utf-8"))
+TYPES = read_data("model_types")
 RUN = "run AutoConfig.from_pretrained(...).to_dict() and paste that, written by json.dumps"
 ENTER = "enter layers, groups, and width yourself"
 BY_HAND = {"model_type": "by hand", "layers": 32, "groups": 8, "width": 128}
@@ -62,8 +61,10 @@ def read_config(config: Mapping[str, Any]) -> Model:
     ({'layers': 36, 'groups': 8, 'width': 128, 'heads': 8},)
     """
     if not isinstance(config, Mapping):
-        way = "json.load(open(path)) reads one, config.to_dict() makes one"
-        raise TypeError(f"config must be a dict of names and values, got {_show(config)}: {way}")
+        raise TypeError(
+            "config must be a dict of names and values, "
+            f"got {_show(config)}: json.load(open(path)) reads one, config.to_dict() makes one"
+        )
     if config.get("model_type") in TYPES["wrappers"]:
         if not isinstance(text := config.get("text_config"), Mapping):
             raise ValueError(f"config must have text_config, got {_show(text)}: {RUN}")

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from lowrank_tutor._checks import _show, check_bool, check_integer
+from lowrank_tutor._checks import check_bool, check_integer
 
 
 class LatentCost(NamedTuple):
@@ -32,24 +32,18 @@ def kv_cache_numbers(
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
     """
-    layers = check_integer(layers, "layers", 1)
-    kinds = {
-        "heads": heads if groups is None and latent is None else None,
-        "groups": groups,
-        "latent": latent,
-    }
-    chosen = [name for name, number in kinds.items() if number is not None]
-    if len(chosen) != 1:
-        found = ", ".join(chosen) or "none"
-        raise ValueError(f"heads, groups or latent must be given, one of the three, got {found}")
-    size = check_integer(kinds[chosen[0]], chosen[0], 1)
-    rotary, index = check_integer(rotary, "rotary", 0), check_integer(index, "index", 0)
-    if chosen == ["latent"]:
-        if width is not None:
-            raise ValueError(f"width must be None with a latent, got {_show(width)}")
-        return layers * (size + rotary + index)
+    layers, index = check_integer(layers, "layers", 1), check_integer(index, "index", 0)
+    rotary = check_integer(rotary, "rotary", 0)
+    if latent is not None:
+        if groups is not None or width is not None:
+            raise ValueError(
+                f"groups and width must be None beside a latent, got {groups} and {width}"
+            )
+        return layers * (check_integer(latent, "latent", 1) + rotary + index)
     if rotary:
         raise ValueError(f"rotary must be 0 without a latent, got {rotary}")
+    name, size = ("heads", heads) if groups is None else ("groups", groups)
+    size = check_integer(size, name, 1)
     return layers * (2 * size * check_integer(width, "width", 1) + index)
 
 

@@ -22,11 +22,10 @@ from lowrank_tutor._tensors import (
     check_tensor,
     check_token_mask,
     each_head,
-    shape_of,
     softmax_mask,
     zero_hidden,
 )
-from lowrank_tutor.bilinear import factorize
+from lowrank_tutor.bilinear.scores import _root, factorize
 
 
 class Latent(NamedTuple):
@@ -97,18 +96,13 @@ def latent_attention(
     groups, _, d_h = check_like("w_uk", w_uk, ("groups", d_c, "d_h"), "x", x).shape
     check_like("w_uv", w_uv, (groups, d_c, "d_v"), "x", x)
     heads = check_like("w_q", w_q, ("heads", dim, d_h), "x", x).shape[0]
-    if 0 in (n, dim):
-        raise ValueError(f"x must hold at least one number of one token, got shape {shape_of(x)}")
     if groups == 0 or heads % groups:
         raise ValueError(f"w_q must have a multiple of the {groups} heads of w_uk, got {heads}")
-    if q_rope is not None:
-        check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x)
-        check_like("k_rope", k_rope, (batch, n, q_rope.shape[3]), "x", x)
-    elif k_rope is not None:
-        raise ValueError("q_rope must be given with k_rope, got None")
-    if token_mask is not None:
-        check_token_mask(token_mask, x, (batch, n))
-    causal, return_state = check_causal(causal, state, return_state)
+    if q_rope is not None or k_rope is not None:
+        d_rope = check_like("q_rope", q_rope, (batch, heads, n, "d_rope"), "x", x).shape[3]
+        check_like("k_rope", k_rope, (batch, n, d_rope), "x", x)
+    check_token_mask(token_mask, x, (batch, n))
+    check_causal(causal, state, return_state)
     absorb = check_bool(absorb, "absorb")
     x = zero_hidden(x, token_mask)
     stored = x @ w_dkv
@@ -175,14 +169,15 @@ def latent_from_heads(
     >>> down.shape, up_k.shape, torch.allclose(down @ up_v, w_v, atol=1e-4)
     (torch.Size([16, 16]), torch.Size([4, 16, 8]), True)
     """
-    check_floating("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
-    heads, dim, d_h = w_k.shape
-    d_v = check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k).shape[2]
+    keys = as_finite("w_k", check_tensor("w_k", w_k, ("heads", "dim", "d_h")))
+    heads, dim, d_h = keys.shape
+    values = as_finite("w_v", check_like("w_v", w_v, (heads, dim, "d_v"), "w_k", w_k))
+    d_v = values.shape[2]
     k = check_integer(k, "k", 1, min(dim, heads * (d_h + d_v)), "min(dim, heads * (d_h + d_v))")
     if moment is not None:
         moment = as_moment(moment, dim)
-    keys, key_size = _unit(as_finite("w_k", w_k), moment)
-    values, value_size = _unit(as_finite("w_v", w_v), moment)
+    keys, key_size = _unit(keys, moment)
+    values, value_size = _unit(values, moment)
     joint = torch.cat([part.transpose(0, 1).flatten(1) for part in (keys, values)], dim=1)
     u, v = factorize(joint.numpy(), k, s_moment=None if moment is None else moment.numpy())
     up_k, up_v = torch.split(torch.from_numpy(v), [heads * d_h, heads * d_v], dim=1)
@@ -210,16 +205,13 @@ def as_finite(name: str, value: Tensor) -> Tensor:
 
 
 def as_moment(moment: Tensor, dim: int) -> Tensor:
-    """Return a second moment (dim, dim), symmetric and semidefinite to half its digits, on the CPU.
+    """Return a second moment (dim, dim) as `factorize` takes it, on the CPU, and not all zeros.
 
     Its type tells `factorize` how much rounding to expect.
     """
-    numbers = as_finite("moment", check_tensor("moment", moment, (dim, dim)))
-    slack = math.sqrt(torch.finfo(moment.dtype).eps) * float(numbers.abs().max())
-    gap = float((numbers - numbers.mT).abs().max())
-    least = float(torch.linalg.eigvalsh((numbers + numbers.mT) / 2).min())
-    if slack == 0 or gap > slack or least < -slack * dim:
-        rule = "non-zero, symmetric, and positive semidefinite"
-        found = f"the eigenvalue {least:.3g} and a difference of {gap:.3g} across the diagonal"
-        raise ValueError(f"moment must be {rule}, got {found}")
-    return moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
+    check_floating("moment", check_tensor("moment", moment, (dim, dim)))
+    known = moment.detach().to("cpu", torch.promote_types(moment.dtype, torch.float32))
+    root, _ = _root(known.numpy(), dim, "moment")
+    if not root.size:
+        raise ValueError("moment must be non-zero, got zeros")
+    return known

@@ -1,13 +1,12 @@
 """Count what a model keeps, and how many chats fit on graphics cards, step by step."""
 
-import json
 import math
 import operator
-from importlib.resources import files
 from typing import NamedTuple
 
 from lowrank_tutor._checks import check_choice, check_integer, check_real
-from lowrank_tutor._gpus import FIND_GPU, GPUS, Gpu
+from lowrank_tutor._data import read_data
+from lowrank_tutor._gpus import Gpu, as_gpu
 from lowrank_tutor.caches.configs import Model, Part
 
 GIB = 2**30
@@ -61,9 +60,8 @@ def published_caches() -> dict[str, PublishedCache]:
     >>> published_caches()["gpt-oss-120b"][:2]
     (18432, 2359296)
     """
-    text = files("lowrank_tutor").joinpath("data/models.json").read_text("utf-8")
     found = {}
-    for row in json.loads(text)["rows"]:
+    for row in read_data("models")["rows"]:
         parts = tuple(row["layers"])
         growing = sum(stored(part, 2**20) - stored(part, 2**19) for part in parts) // 2**19
         fixed = sum(stored(part, 2**20) for part in parts if "state" in part or "window" in part)
@@ -155,15 +153,14 @@ def serve(
         raise TypeError(
             f"model must be a name or what read_config returns, got {type(model).__name__}"
         )
-    card = gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS), FIND_GPU)]
+    card = as_gpu(gpu)
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)
     share = check_real(share, "share", "above 0 and at most 1", 1e-9, 1 + 1e-12)
     other = check_real(other, "other", "0 GiB or more", 0)
-    weight_bits = check_real(weight_bits, "weight_bits", "16, 8, 4.5, or 4.25", 4)
     if weight_bits not in WEIGHT_BITS:
         raise ValueError(f"weight_bits must be 16, 8, 4.5, or 4.25, got {weight_bits}")
-    if check_integer(cache_bits, "cache_bits", 4) not in CACHE_BITS:
+    if cache_bits not in CACHE_BITS:
         raise ValueError(f"cache_bits must be 16, 8, or 4, got {cache_bits}")
     total = model.billions if billions is None else billions
     if total is None:

@@ -17,6 +17,7 @@ any other number to three digits unless its question says how near.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from math import exp, pi, sqrt
 from typing import Any
 
@@ -36,14 +37,11 @@ def _question(
     ``otherwise`` serves all other wrong answers. ``how`` takes the last fields of `Question`.
     """
     right = tuple(numbers.values())
-    known = []
-    for *wrong, words in hints:
-        answer = tuple(
-            value if one is ... else one
-            for one, value in zip(wrong, right[: len(wrong)], strict=True)
-        )
-        known.append((answer + right[len(wrong) :], words))
-    return Question(tuple(numbers), right, otherwise, tuple(known), **how)
+    known: Any = tuple(
+        (tuple(r if w is ... else w for w, r in zip_longest(wrong, right, fillvalue=...)), words)
+        for *wrong, words in hints
+    )
+    return Question(tuple(numbers), right, otherwise, known, **how)
 
 
 IN_COLAB = "This takes code: run it in Colab, with the link below the title of the chapter."

@@ -11,7 +11,7 @@ not have, are passed by.
 
 Worked examples (:mod:`lowrank_tutor.byhand`) come out with their formulas: unless you have chosen a
 ``nb_render_markdown_format`` yourself, it becomes ``"myst"``. They need ``"dollarmath"`` among your
-``myst_enable_extensions``, which Jupyter Book has, and say so where it is missing.
+``myst_enable_extensions``, which Jupyter Book has.
 
 With ``nb_execution_mode = "cache"`` the execution cache depends on the package's Python files and
 data, too: MyST-NB alone would keep figures when a helper has changed. Results lie in
@@ -38,9 +38,7 @@ from lowrank_tutor.kit.environment import LINKED_VARIABLE, PAGE_VARIABLE
 
 __all__ = ["package_fingerprint", "setup"]
 
-# 0 where a page would show the dollars of a formula (byhand/worked.py).
-FORMULAS_VARIABLE = "LOWRANK_TUTOR_FORMULAS"
-VARIABLES = (PAGE_VARIABLE, LINKED_VARIABLE, FORMULAS_VARIABLE)
+VARIABLES = (PAGE_VARIABLE, LINKED_VARIABLE)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PAGES = ("html", "dirhtml", "singlehtml", "epub")  # builders that can show text/html
 CACHES = ".lowrank-cache"
@@ -75,10 +73,6 @@ def _choose_what_is_shown(config: Any) -> None:
     config.nb_mime_priority_overrides = [*ours, *config.nb_mime_priority_overrides]
     if "nb_render_markdown_format" not in {*config._raw_config, *config.overrides}:
         config.nb_render_markdown_format = "myst"
-    rendered = (
-        config.nb_render_markdown_format == "myst" and "dollarmath" in config.myst_enable_extensions
-    )
-    os.environ[FORMULAS_VARIABLE] = "1" if rendered else "0"
 
 
 def _tell_kernels(app: Any, config: Any) -> None:
@@ -92,10 +86,7 @@ def _tell_kernels(app: Any, config: Any) -> None:
     ]  # `sphinx-build . public` puts it among sources
     if config.nb_execution_mode == "cache" and not config.nb_execution_cache_path:
         pins = Path(app.confdir) / "requirements.txt"
-        # What cells show depends on both.
-        state = package_fingerprint(pins) + (
-            "-text" if os.environ[FORMULAS_VARIABLE] == "0" else ""
-        )
+        state = package_fingerprint(pins)  # what cells show depends on both
         config.nb_execution_cache_path = str(_cache(Path(app.outdir).parent / CACHES, state))
 
 

@@ -77,13 +77,7 @@ exact = Cut(_exact_table)
 
 def sheets(count: int) -> Cut:
     """Keep the first ``count`` singular sheets of each table, and hide what would look ahead."""
-    check_size(count, "count")
-
-    def table(q: FloatArray, k: FloatArray) -> Any:
-        u, s, vt = np.linalg.svd(_exact_table(q, k))
-        return np.tril((u[..., :count] * s[..., None, :count]) @ vt[..., :count, :])
-
-    return Cut(table)
+    return faded_sheets(check_size(count, "count"))
 
 
 def faded_sheets(amount: float) -> Cut:
@@ -259,7 +253,8 @@ def cut_scores(weights: Weights, rank: int) -> dict[str, NDArray[np.float64]]:
     check_integer(rank, "rank", 1, WIDTH)
     changed = dict(check_weights(weights))
     for layer in LAYERS:
-        queries, keys = (_heads(weights[f"{layer}.{part}.weight"]) for part in "qk")
+        both = (weights[f"{layer}.{part}.weight"] for part in "qk")
+        queries, keys = (np.split(each, len(each) // WIDTH) for each in both)
         pairs = [factorize(q.T @ k, rank) for q, k in zip(queries, keys, strict=True)]
         for part, factors in zip("qk", zip(*pairs, strict=True), strict=True):
             padded = [np.pad(factor, ((0, WIDTH - rank), (0, 0))) for factor in factors]
@@ -291,13 +286,12 @@ def cut_latents(
 def check_weights(weights: object) -> Weights:
     """Return weights by name, or refuse anything else."""
     if not isinstance(weights, Mapping):
-        found = type(weights).__name__
-        raise TypeError(f"weights must be a dict such as trained_weights() returns, got {found}")
+        raise TypeError(
+            "weights must be a dict such as trained_weights() returns, "
+            f"got {type(weights).__name__}"
+        )
     if missing := [name for name in NAMES if f"{name}.weight" not in weights]:
-        rule = "the names of trained_weights()"
-        raise ValueError(f"weights must have {rule}, got none for {missing[0]}.weight")
+        raise ValueError(
+            f"weights must have the names of trained_weights(), got none for {missing[0]}.weight"
+        )
     return weights
-
-
-def _heads(weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    return np.split(weight, len(weight) // WIDTH)

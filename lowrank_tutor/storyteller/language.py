@@ -95,8 +95,9 @@ def encode(words: str | Sequence[str]) -> list[int]:
         raise TypeError(f"words must be a text or a list of words, got {type(words).__name__}")
     words = words.split() if isinstance(words, str) else words
     if strange := [word for word in words if word not in _NUMBER]:
-        rule = "among storyteller.WORDS, with spaces between"
-        raise ValueError(f"words must be {rule}, got {strange[0]!r}")
+        raise ValueError(
+            f"words must be among storyteller.WORDS, with spaces between, got {strange[0]!r}"
+        )
     return [_NUMBER[word] for word in words]
 
 

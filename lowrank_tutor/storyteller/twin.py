@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import base64
 import functools
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray
+from lowrank_tutor._checks import FloatArray, _show
+from lowrank_tutor._data import read_data
 from lowrank_tutor.storyteller.cuts import PARTS, Cut, check_weights, exact
 from lowrank_tutor.storyteller.language import WORDS, encode
 
 HEADS, LAYERS = 4, 2
 EPS = 1e-6  # of RMSNorm
-FILE = "data/storyteller_weights.json"
 Weights = Mapping[str, NDArray[np.float64]]
 
 
@@ -38,7 +36,7 @@ def trained_weights() -> dict[str, NDArray[np.float64]]:
 
 @functools.cache
 def _stored_weights() -> dict[str, NDArray[np.float64]]:
-    stored = json.loads(files("lowrank_tutor").joinpath(FILE).read_text("utf-8"))
+    stored = read_data("storyteller_weights")
     numbers = np.frombuffer(base64.b64decode(stored["numbers"]), np.int8)
     scales = np.frombuffer(base64.b64decode(stored["scales"]), "<f4").astype(np.float64)
     found = {}
@@ -99,23 +97,24 @@ def next_words(
 def check_ids(ids: ArrayLike) -> NDArray[np.integer]:
     """Return the numbers of words, shape (batch, n)."""
     found = np.asarray(ids)
-    if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu":
-        rule = "whole numbers of shape (batch, n)"
-        raise ValueError(f"ids must be {rule}, got {found.dtype} of shape {found.shape}")
-    if found.min() < 0 or found.max() >= len(WORDS):
-        limits = f"{found.min()} to {found.max()}"
-        raise ValueError(f"ids must be from 0 to {len(WORDS) - 1}, got {limits}")
+    whole = found.ndim == 2 and found.size and found.dtype.kind in "iu"
+    if not whole or found.min() < 0 or found.max() >= len(WORDS):
+        raise ValueError(
+            f"ids must be whole numbers from 0 to {len(WORDS) - 1}, of shape (batch, n), "
+            f"got {_show(found.tolist())}"
+        )
     return found
 
 
-def one_a_layer(attend: Any, usual: Any) -> list[Any]:
-    """Return what takes the place of attention in each layer."""
-    several = isinstance(attend, list | tuple) and not callable(attend)
-    cuts = list(attend) if several else [attend or usual] * LAYERS
-    if len(cuts) != LAYERS or not all(map(callable, cuts)):
-        rule = f"a function of q, k, and v, or one for each of {LAYERS} layers"
-        raise TypeError(f"attend must be {rule}, got {attend!r}")
-    return cuts
+def one_a_layer(given: Any, usual: Any, name: str = "attend", layers: int = LAYERS) -> list[Any]:
+    """Return a function for each layer, given one for all, a list of them, or None: the usual."""
+    several = isinstance(given, list | tuple) and not callable(given)
+    calls = list(given) if several else [given or usual] * layers
+    if len(calls) != layers or not all(map(callable, calls)):
+        raise TypeError(
+            f"{name} must be a function, or one for each of {layers} layers, got {given!r}"
+        )
+    return calls
 
 
 def heard(cut: Any, q: Any, k: Any, v: Any) -> Any:

@@ -10,7 +10,7 @@ import torch
 from sympy import Matrix, Rational
 
 from lowrank_tutor import byhand
-from lowrank_tutor.byhand.exact import as_exact_matrix
+from lowrank_tutor.byhand.exact import as_exact_matrix, as_exact_vector
 
 ONE_THIRD = Matrix([[Rational(1, 3), 2]])
 
@@ -40,8 +40,8 @@ def test_numpy_integers_do_not_overflow(dtype):
 
 
 def test_vectors_and_limits():
-    assert as_exact_matrix("a", [1, 2], vector_allowed=True) == Matrix([1, 2])
-    assert as_exact_matrix("a", [[1, 2]], vector_allowed=True) == Matrix([[1, 2]])
+    assert as_exact_vector("a", [1, 2]) == Matrix([1, 2])
+    assert as_exact_vector("a", [[1], [2]]) == Matrix([1, 2])
     assert list(as_exact_matrix("a", [["0.1", "-.5"]])) == [Rational(1, 10), Rational(-1, 2)]
     assert as_exact_matrix("a", np.eye(12, dtype=int)) == sympy.eye(12)
     longest = [[-(10**20) + 1, Fraction(1, 10**20 - 1)]]

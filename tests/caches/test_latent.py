@@ -77,5 +77,5 @@ def test_moments_of_few_samples(dtype, bar):
 
 @pytest.mark.parametrize("moment", [torch.zeros(7, 7), torch.ones(7, 7).triu(), -torch.eye(7)])
 def test_bad_moments(moment):
-    with pytest.raises(ValueError, match=r"^moment must be non-zero, symmetric, and positive semi"):
+    with pytest.raises(ValueError, match=r"^moment must be "):
         latent_from_heads(torch.ones(1, 7, 3), torch.ones(1, 7, 2), 2, moment=moment)

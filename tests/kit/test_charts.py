@@ -43,11 +43,6 @@ CALLS = {
     "boxes": lambda: charts.boxes(
         {"a line": [("A", ("m", 2), ("n", 3)), "=", ("B", ("m", 2), ("n", 3))]}
     ),
-    "by_name": lambda: charts.by_name(
-        "12f",
-        {"truth": [0.9, 0.2, 1.2], "misfit": [0.8, 0.4, 0.0]},
-        ylim=(0, 2),
-    ),
     "curves": lambda: charts.curves([1, 2, 3], {"exact": [3, 2, 1], "bound": [3, 3, 2]}, at=2),
     "draw_row": lambda: on_a_sheet(DIGITS, title="digits"),
     "equation": lambda: charts.equation([[1, 2], [3, 4.5]], "=", [[1], [2]], "@", [[1, -2]]),
@@ -95,7 +90,6 @@ def test_panels_show_themselves(said, shown, monkeypatch):
 TWO = [1.0, 2.0]
 REFUSED = {
     "arrow": lambda bad: on_a_panel(*bad, color="black"),
-    "by_name": lambda bad: charts.by_name(["p", "q"], {"a": bad}, ylim=(0, 3)),
     "curves": lambda bad: charts.curves(TWO, {"a": bad}),
     "curves, x": lambda bad: charts.curves(bad, {"a": TWO}),
     "equation": lambda bad: charts.equation([bad], "=", [TWO]),
@@ -107,7 +101,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_undrawable_numbers(name):
-    gap = [np.nan, np.nan] if name in ("curves", "by_name") else [1, np.nan]  # lines may have gaps
+    gap = [np.nan, np.nan] if name == "curves" else [1, np.nan]  # lines may have gaps
     for bad in (gap, [1, np.inf], [1, 1j]):
         with pytest.raises(
             (TypeError, ValueError), match=r"^[\w\[\]' ]+ must (be|have|hold) .*got "

@@ -1,44 +1,41 @@
 """Draw the numbers of each kind of problem.
 
 A function returns, by name, the numbers that ``problems.md`` speaks of. A mistake whose number is
-None does not occur with these numbers.
+None does not occur with these numbers. ``draw`` is `whole` with a generator.
 """
 
 # ruff: noqa: D103
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, gcd, isqrt, log
 from typing import Any
 
 import numpy as np
 
+Draw = Callable[..., Any]
 Names = dict[str, Any]
-FIFTHS = ((3, 4), (4, 3), (-3, 4), (4, -3))  # of unit vectors
-
-
-def dot(a: Any, b: Any) -> Any:
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def add(a: Any, b: Any, times: Any = 1) -> list[Any]:
-    return [x + times * y for x, y in zip(a, b, strict=True)]
+UNITS = Fraction(1, 5) * np.array([[3, 4], [4, 3], [-3, 4], [4, -3]])
 
 
 def whole(rng: Any, low: int, high: int, count: int = 0, *, zero: bool = True) -> Any:
-    """Draw whole numbers from ``low`` to ``high``; without a zero, ``high`` comes in its place."""
-    drawn = [
-        one if one or zero else high for one in rng.integers(low, high + 1, count or 1).tolist()
-    ]
+    """Draw whole numbers from ``low`` to ``high``; without a zero, ``high`` comes in its place.
+
+    They are Python's own, which stay exact beside fractions.
+    """
+    drawn = rng.integers(low, high + 1, count or 1).astype(object)
+    if not zero:
+        drawn[drawn == 0] = high
     return drawn if count else drawn[0]
 
 
-def rank_rows(rng: Any) -> Names:
-    a, b = whole(rng, 2, 4, 2)
-    times = whole(rng, 1, 3)
-    last = whole(rng, 1, 3) * whole(rng, 0, 1)
-    first = [1, *whole(rng, -3, 3, 3)]
-    second = [0, *whole(rng, 1, 3, 2), whole(rng, -2, 2)]
-    left = [0, 0, 0, last]
-    third = add(left, second, times)
+def rank_rows(draw: Draw) -> Names:
+    a, b = draw(2, 4, 2)
+    times = draw(1, 3)
+    last = draw(1, 3) * draw(0, 1)
+    first = np.array([1, *draw(-3, 3, 3)])
+    second = np.array([0, *draw(1, 3, 2), draw(-2, 2)])
+    left = np.array([0, 0, 0, last])
+    third = left + times * second
     return {
         "a": a,
         "b": b,
@@ -47,7 +44,7 @@ def rank_rows(rng: Any) -> Names:
         "second": second,
         "third": third,
         "left": left,
-        "rows": [first, add(second, first, a), add(third, first, b)],
+        "rows": [first, second + a * first, third + b * first],
         "rank": 2 + bool(last),
         "one": 1,
         "columns": 4,
@@ -56,10 +53,10 @@ def rank_rows(rng: Any) -> Names:
     }
 
 
-def storage(rng: Any) -> Names:
-    m = 10 * whole(rng, 4, 40)
-    n = 10 * whole(rng, 4, 40)
-    k = whole(rng, 3, 15)
+def storage(draw: Draw) -> Names:
+    m = 10 * draw(4, 40)
+    n = 10 * draw(4, 40)
+    k = draw(3, 15)
     table = m * n
     sheet = m + n
     after = ceil(table / sheet)
@@ -79,28 +76,28 @@ def storage(rng: Any) -> Names:
     }
 
 
-def project_line(rng: Any) -> Names:
-    f = whole(rng, -3, 3, 3, zero=False)
-    rest = np.cross(f, whole(rng, -3, 3, 3)).tolist()
-    times = whole(rng, 2, 4)
-    square = dot(f, f)
-    shadow = [times * one for one in f]
+def project_line(draw: Draw) -> Names:
+    f = draw(-3, 3, 3, zero=False)
+    rest = np.cross(f, draw(-3, 3, 3))
+    times = draw(2, 4)
+    square = f @ f
+    shadow = times * f
     inner = times * square
     return {
         "f": f,
-        "x": add(shadow, rest),
+        "x": shadow + rest,
         "inner": inner,
         "square": square,
         "shadow": shadow,
-        "long": [inner * one for one in f],
+        "long": inner * f,
         "rest": rest,
     }
 
 
-def svd_2x2(rng: Any) -> Names:
+def svd_2x2(draw: Draw) -> Names:
     fits = False
     while not fits:
-        a, b, c, d = whole(rng, -7, 7, 4)
+        a, b, c, d = draw(-7, 7, 4)
         # Squares of the sum and the difference of the singular values.
         squares = (a + d) ** 2 + (b - c) ** 2, (a - d) ** 2 + (b + c) ** 2
         one, other = map(isqrt, squares)
@@ -109,34 +106,28 @@ def svd_2x2(rng: Any) -> Names:
             and (one + other) % 2 == 0
             and one * other * (one - other) * (b or c) != 0
         )
-    large = (one + other) // 2
-    small = abs(one - other) // 2
-    corner = a * a + c * c
-    mixed = a * b + c * d
-    low = b * b + d * d
+    matrix = np.array([[a, b], [c, d]])
+    gram = matrix.T @ matrix
+    s = np.array([one + other, abs(one - other)]) // 2
     return {
-        "matrix": [[a, b], [c, d]],
-        "gram": [[corner, mixed], [mixed, low]],
-        "corner": corner,
-        "mixed": mixed,
-        "low": low,
-        "trace": corner + low,
+        "matrix": matrix,
+        "gram": gram,
+        "trace": gram.trace(),
         "det": (a * d - b * c) ** 2,
-        "squares": [large**2, small**2],
-        "large": large,
-        "small": small,
-        "diagonal": [corner, low] if mixed else None,
+        "squares": s**2,
+        "s": s,
+        "diagonal": gram.diagonal() if gram[0, 1] else None,
     }
 
 
-def spectrum_error(rng: Any) -> Names:
+def spectrum_error(draw: Draw) -> Names:
     fits = False
     while not fits:
-        s = sorted(whole(rng, 1, 14, 4), reverse=True)
-        k = whole(rng, 1, 3)
+        s = np.sort(draw(1, 14, 4))[::-1]
+        k = draw(1, 3)
         cut = s[k:]
-        tail = dot(cut, cut)
-        total = dot(s, s)
+        tail = cut @ cut
+        total = s @ s
         root = isqrt(tail * total)
         fits = root**2 == tail * total and s[k - 1] > s[k]
     share = Fraction(tail, total)
@@ -148,137 +139,132 @@ def spectrum_error(rng: Any) -> Names:
         "cut": cut,
         "tail": tail,
         "error": Fraction(root, total),
-        "next": s[k],
         "share": share,
         "kept": (1 - share) ** 0.5,
-        "sums": Fraction(sum(cut), sum(s)),
+        "sums": Fraction(cut.sum(), s.sum()),
         "last": s[k - 1],
         "norm": tail**0.5 if k < 3 else None,
     }
 
 
-def center_project(rng: Any) -> Names:
-    u = [Fraction(one, 5) for one in FIFTHS[whole(rng, 0, 3)]]
-    mean = whole(rng, 1, 9, 2)
-    score = 5 * whole(rng, -1, 2, zero=False)
-    along = [score * one for one in u]
-    off = add(along, [-u[1], u[0]], 5 * whole(rng, 1, 2))
-    other = whole(rng, -4, 4, 2)
-    points = [add(mean, one) for one in (off, other, add([0, 0], add(off, other), -1))]
-    raw = [dot(u, points[0]) * one for one in u]
+def center_project(draw: Draw) -> Names:
+    u = UNITS[draw(0, 3)]
+    mean = draw(1, 9, 2)
+    score = 5 * draw(-1, 2, zero=False)
+    along = score * u
+    off = along + 5 * draw(1, 2) * np.array([-u[1], u[0]])
+    other = draw(-4, 4, 2)
+    points = np.array([off, other, -off - other]) + mean
+    raw = u @ points[0] * u
     return {
         "points": points,
         "u": u,
         "mean": mean,
         "off": off,
         "score": score,
-        "back": add(mean, along),
+        "back": mean + along,
         "along": along,
         "raw": raw,
-        "moved": add(mean, raw),
+        "moved": mean + raw,
     }
 
 
-def _lowest(vector: list[int]) -> list[int]:
-    """Divide by the common factor, so that the first entry that is not zero is positive."""
-    divisor = gcd(*vector) * (-1 if next((one for one in vector if one), 1) < 0 else 1)
-    return [one // (divisor or 1) for one in vector]
+def _lowest(vector: Any) -> Any:
+    """Divide two numbers by their common factor, so that the first that is not zero is positive."""
+    divisor = gcd(*vector) or 1
+    return vector // (-divisor if tuple(vector) < (0, 0) else divisor)
 
 
-def lda_step(rng: Any) -> Names:
-    det = 0
-    w = [0, 0]
-    while det <= 0 or w[0] <= 0:
-        a = whole(rng, 1, 6)
-        b = whole(rng, -2, 2)
-        c = whole(rng, 1, 6)
-        w = _lowest(whole(rng, -4, 4, 2))
+def lda_step(draw: Draw) -> Names:
+    det = first = 0
+    while det <= 0 or first <= 0:
+        a = draw(1, 6)
+        b = draw(-2, 2)
+        c = draw(1, 6)
+        w = _lowest(draw(-4, 4, 2))
+        first = w[0]
         det = a * c - b * b
-    scatter = [[a, b], [b, c]]
-    gap = [dot(row, w) for row in scatter]
+    scatter = np.array([[a, b], [b, c]])
+    gap = scatter @ w
     return {
         "scatter": scatter,
         "gap": gap,
-        "a": a,
-        "b": b,
-        "c": c,
         "det": det,
         "inverse": [[c, -b], [-b, a]],
-        "solved": [det * one for one in w],
+        "solved": det * w,
         "w": w,
         "plain": _lowest(gap),
-        "times": _lowest([dot(row, gap) for row in scatter]),
-        "sign": _lowest([c * gap[0] + b * gap[1], b * gap[0] + a * gap[1]]) if b else None,
-        "twice": [2 * one for one in w],
+        "times": _lowest(scatter @ gap),
+        "sign": _lowest(scatter[::-1, ::-1] @ gap) if b else None,
+        "twice": 2 * w,
     }
 
 
-def nmf_step(rng: Any) -> Names:
+def nmf_step(draw: Draw) -> Names:
     fits = False
     while not fits:
-        c = [whole(rng, 0, 3, 2) for _ in "ab"]
-        f = whole(rng, 1, 4, 2)
-        x = whole(rng, 1, 9, 2)
-        made = [dot(row, f) for row in c]
-        top, bottom = ([c[0][j] * one[0] + c[1][j] * one[1] for j in (0, 1)] for one in (x, made))
-        fits = all(top) and all(bottom) and all(20 * f[j] * top[j] % bottom[j] == 0 for j in (0, 1))
-    ratio = [*map(Fraction, top, bottom)]
+        c = draw(0, 3, 4).reshape(2, 2)
+        f = draw(1, 4, 2)
+        x = draw(1, 9, 2)
+        made = c @ f
+        top, bottom = x @ c, made @ c
+        fits = all(top) and all(bottom) and not any(20 * f * top % bottom)
+    ratio = np.array([*map(Fraction, top, bottom)])
     return {
-        "x": [[one] for one in x],
+        "x": x[:, None],
         "c": c,
-        "f": f,
-        "start": [[one] for one in f],
+        "f": f[:, None],
         "top": top,
         "made": made,
         "bottom": bottom,
-        "new": [one * r for one, r in zip(f, ratio, strict=True)],
-        "flipped": [one / r for one, r in zip(f, ratio, strict=True)],
-        "added": add(add(f, top), bottom, -1),
+        "new": f * ratio,
+        "flipped": f / ratio,
+        "added": f + top - bottom,
         "ratio": ratio,
     }
 
 
-def rating_step(rng: Any) -> Names:
+def rating_step(draw: Draw) -> Names:
     fits = False
     while not fits:
-        f = whole(rng, 1, 4, 4)
-        x = whole(rng, 1, 9, 4)
-        penalty = whole(rng, 1, 3)
-        gap = whole(rng, 0, 3)
-        known = f[:gap] + f[gap + 1 :]
-        seen = x[:gap] + x[gap + 1 :]
-        top = dot(known, seen)
-        squares = dot(known, known)
+        f = draw(1, 4, 4)
+        x = draw(1, 9, 4)
+        penalty = draw(1, 3)
+        gap = draw(0, 3)
+        known = np.delete(f, gap)
+        seen = np.delete(x, gap)
+        top = known @ seen
+        squares = known @ known
         bottom = squares + penalty
         fits = 2 * top % bottom == 0
+    x[gap] = "?"
+    missing = f[gap]
 
-    def answers(divisor: int) -> list[Fraction]:
-        return [Fraction(top, divisor), Fraction(top * f[gap], divisor)]
+    def answer(divisor: int) -> Any:
+        return Fraction(top, divisor) * np.array([1, missing])
 
-    c, predicted = answers(bottom)
     return {
         "f": f,
-        "listed": ", ".join("?" if i == gap else str(one) for i, one in enumerate(x)),
+        "x": x,
         "penalty": penalty,
         "known": known,
         "seen": seen,
-        "missing": f[gap],
+        "missing": missing,
         "top": top,
         "bottom": bottom,
-        "c": c,
-        "predicted": predicted,
-        "free": answers(squares),
-        "zero": answers(bottom + f[gap] ** 2),
-        "linear": answers(sum(known) + penalty),
+        "best": answer(bottom),
+        "free": answer(squares),
+        "zero": answer(bottom + missing**2),
+        "linear": answer(known.sum() + penalty),
     }
 
 
-def least_k(rng: Any) -> Names:
+def least_k(draw: Draw) -> Names:
     fits = False
     while not fits:  # k must not depend on how the logarithm is rounded
-        n = 10 * whole(rng, 1, 39)
-        eps = Fraction(1, whole(rng, 2, 10))
-        inverse = int(rng.choice([10, 20, 50, 100]))
+        n = 10 * draw(1, 39)
+        eps = Fraction(1, draw(2, 10))
+        inverse = (10, 20, 50, 100)[draw(0, 3)]
         square = eps**2 / 2
         cube = eps**3 / 3
         below = square - cube
@@ -307,14 +293,13 @@ def least_k(rng: Any) -> Names:
     }
 
 
-def factor_score(rng: Any) -> Names:
-    s, h = (whole(rng, -3, 3, 3) for _ in "sh")
-    left, right = ([whole(rng, -2, 2, 3) for _ in "ab"] for _ in "uv")
-    x = [dot(row, s) for row in left]
-    y = [dot(row, h) for row in right]
-    first = x[0] * y[0]
-    second = x[1] * y[1]
-    negative = min(first, second) < 0
+def factor_score(draw: Draw) -> Names:
+    s, h = draw(-3, 3, 6).reshape(2, 3)
+    left, right = draw(-2, 2, 12).reshape(2, 2, 3)
+    x = left @ s
+    y = right @ h
+    products = x * y
+    negative = min(products) < 0
     return {
         "s": s,
         "h": h,
@@ -322,25 +307,25 @@ def factor_score(rng: Any) -> Names:
         "right": right,
         "x": x,
         "y": y,
-        "score": dot(x, y),
-        "added": sum(x) + sum(y),
-        "direct": dot(s, h),
-        "first": first,
-        "unsigned": abs(first) + abs(second) if negative else None,
-        "crossed": None if negative else sum(x) * sum(y),
+        "score": x @ y,
+        "added": x.sum() + y.sum(),
+        "direct": s @ h,
+        "products": products,
+        "unsigned": abs(products).sum() if negative else None,
+        "crossed": None if negative else x.sum() * y.sum(),
     }
 
 
-def attention_three(rng: Any) -> Names:
-    total, top = 2, 1
-    keys = [0, 0, 0]
-    while top % total or len(set(keys)) == 1:
-        base = whole(rng, 2, 3)
-        keys = whole(rng, 0, 2, 3)
-        values = whole(rng, -6, 9, 3)
-        powers = [base**key for key in keys]
-        total = sum(powers)
-        top = dot(powers, values)
+def attention_three(draw: Draw) -> Names:
+    fits = False
+    while not fits:
+        base = draw(2, 3)
+        keys = draw(0, 2, 3)
+        values = draw(-6, 9, 3)
+        powers = base**keys
+        total = powers.sum()
+        top = powers @ values
+        fits = top % total == 0 and len({*keys}) > 1
     return {
         "base": base,
         "keys": keys,
@@ -349,19 +334,19 @@ def attention_three(rng: Any) -> Names:
         "total": total,
         "top": top,
         "output": top // total,
-        "mean": Fraction(sum(values), 3),
-        "strongest": values[keys.index(max(keys))],
-        "logits": Fraction(dot(keys, values), sum(keys)),
+        "mean": Fraction(values.sum(), 3),
+        "strongest": values[keys.argmax()],
+        "logits": Fraction(keys @ values, keys.sum()),
     }
 
 
-def masked_mixtures(rng: Any) -> Names:
-    real = whole(rng, 1, 3)
+def masked_mixtures(draw: Draw) -> Names:
+    real = draw(1, 3)
     sums = [1, 1]
     while sums[0] % 4 or sums[1] % real or 4 * sum(sums) % (4 + real):
-        full = whole(rng, 0, 12, 4)
-        part = whole(rng, 1, 12, real)
-        sums = [sum(full), sum(part)]
+        full = draw(0, 12, 4)
+        part = draw(1, 12, real)
+        sums = [full.sum(), part.sum()]
     mean = sums[0] // 4
     mine = sums[1] // real
     diluted = Fraction(sums[1], 4)
@@ -384,59 +369,57 @@ def masked_mixtures(rng: Any) -> Names:
     }
 
 
-def latent_score(rng: Any) -> Names:
-    up = [whole(rng, -2, 2, 3) for _ in "ab"]
-    q = whole(rng, -3, 3, 3, zero=False)
-    n = whole(rng, 2, 5)
-    c1, c2 = (whole(rng, -3, 3, 2, zero=False) for _ in "ab")
-    short = [dot(row, q) for row in up]
+def latent_score(draw: Draw) -> Names:
+    up = draw(-2, 2, 6).reshape(2, 3)
+    q = draw(-3, 3, 3, zero=False)
+    n = draw(2, 5)
+    c = draw(-3, 3, 4, zero=False).reshape(2, 2)
+    short = up @ q
     return {
         "n": n,
-        "c1": c1,
-        "c2": c2,
+        "c": c,
         "up": up,
         "q": q,
         "short": short,
-        "scores": [dot(c1, short), dot(c2, short)],
+        "scores": c @ short,
         "count": 6 + 2 * n,
         "free": 2 * n,
         "made": 9 * n,
         "each": 8 * n,
-        "turned": [dot(c1, short[::-1]), dot(c2, short[::-1])],
+        "turned": c @ short[::-1],
     }
 
 
-def lora_update(rng: Any) -> Names:
-    w = [whole(rng, -3, 3, 2) for _ in "ab"]
-    a = whole(rng, -2, 3, 2)
-    alpha = whole(rng, 2, 4)
-    b, x = (whole(rng, -3, 3, 2, zero=False) for _ in "bx")
-    inner = dot(a, x)
-    base = [dot(one, x) for one in w]
-    update = [alpha * inner * one for one in b]
+def lora_update(draw: Draw) -> Names:
+    w = draw(-3, 3, 4).reshape(2, 2)
+    a = draw(-2, 3, 2)
+    alpha = draw(2, 4)
+    b, x = draw(-3, 3, 4, zero=False).reshape(2, 2)
+    inner = a @ x
+    base = w @ x
+    update = alpha * inner * b
     return {
         "w": w,
-        "a": a,
+        "a": [a],
         "b": b,
-        "row": [a],
-        "column": [[one] for one in b],
+        "column": b[:, None],
         "alpha": alpha,
         "x": x,
         "inner": inner,
         "update": update,
         "base": base,
-        "y": add(base, update),
-        "weak": add(base, b, inner),
-        "turned": add(base, update[::-1]),
+        "y": base + update,
+        "weak": base + inner * b,
+        "turned": base + update[::-1],
     }
 
 
-def cache_bytes(rng: Any) -> Names:
-    layers = 8 * whole(rng, 2, 10)
-    width = int(rng.choice([64, 128]))
-    groups = int(rng.choice([2, 4, 8, 16]))
-    times = int(rng.choice([2, 4, 8]))
-    tokens = int(rng.choice([4096, 8192, 16384, 32768]))
+def cache_bytes(draw: Draw) -> Names:
+    layers = 8 * draw(2, 10)
+    width = 2 ** draw(6, 7)
+    groups = 2 ** draw(1, 4)
+    times = 2 ** draw(1, 3)
+    tokens = 2 ** draw(12, 15)
     layer = 2 * groups * width
     each = layer * layers
     gib = Fraction(2 * each * tokens, 2**30)
@@ -456,44 +439,41 @@ def cache_bytes(rng: Any) -> Names:
     }
 
 
-def causal_state(rng: Any) -> Names:
-    keys, values = ([whole(rng, -2, 3, 2) for _ in "abc"] for _ in "kv")
-    q = whole(rng, -3, 3, 2, zero=False)
-    sheets = np.array([np.outer(key, value) for key, value in zip(keys, values, strict=True)])
-    state = (sheets[0] + sheets[1]).tolist()
-    alone, out, future = ((sheets[:count].sum(axis=0).T @ q).tolist() for count in (1, 2, 3))
+def causal_state(draw: Draw) -> Names:
+    keys, values = draw(-2, 3, 12).reshape(2, 3, 2)
+    q = draw(-3, 3, 2, zero=False)
+    first, state, last = (keys[:, :, None] * values[:, None]).cumsum(axis=0)
     return {
         "keys": keys,
         "values": values,
         "q": q,
-        "first": sheets[0].tolist(),
+        "first": first,
         "state": state,
-        "columns": np.transpose(state).tolist(),
-        "out": out,
-        "future": future,
-        "alone": alone,
-        "rows": [dot(row, q) for row in state],
+        "columns": state.T,
+        "out": q @ state,
+        "future": q @ last,
+        "alone": q @ first,
+        "rows": state @ q,
     }
 
 
-def delta_step(rng: Any) -> Names:
+def delta_step(draw: Draw) -> Names:
     fits = False
     while not fits:
-        fifths = FIFTHS[whole(rng, 0, 3)]
-        state = whole(rng, -6, 6, 2)
-        value = whole(rng, -9, 9)
-        held, rest = divmod(dot(state, fifths), 5)
+        key = UNITS[draw(0, 3)]
+        state = draw(-6, 6, 2)
+        value = draw(-9, 9)
+        held = state @ key
         gap = value - held
-        fits = rest == 0 and held * value * gap != 0 and gap % 5 == 0
-    key = [Fraction(one, 5) for one in fifths]
+        fits = held * value * gap != 0 and gap % 5 == 0
     return {
         "state": state,
         "value": value,
         "key": key,
         "held": held,
         "gap": gap,
-        "new": add(state, key, gap),
-        "sum": add(state, key, value),
-        "change": [gap * one for one in key],
-        "turned": add(state, key, -gap),
+        "new": state + gap * key,
+        "sum": state + value * key,
+        "change": gap * key,
+        "turned": state - gap * key,
     }

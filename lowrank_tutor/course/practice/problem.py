@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -47,8 +48,8 @@ def written(value: Any, spec: str = "") -> str:
     """
     if isinstance(value, str):
         return value
-    if isinstance(value, Sequence):
-        if isinstance(value[0], Sequence):
+    if isinstance(value, list):
+        if isinstance(value[0], list):
             return f"[{'; '.join(' '.join(map(written, row)) for row in value)}]"
         return f"({', '.join(map(written, value))})"
     text = (f"{value:.4g}" if isinstance(value, float) else str(value)).replace("-", MINUS)
@@ -61,12 +62,10 @@ class Words(Formatter):
     def get_field(self, name: str, args: Any, names: Any) -> Any:
         """Look up a name, or two."""
         parts = [super(Words, self).get_field(part, args, names)[0] for part in name.split("·")]
-        pairs = (
-            [f"{written(x, 'p')}·{written(y, 'p')}" for x, y in zip(*parts, strict=True)]
-            if len(parts) == 2
-            else []
-        )
-        return (" + ".join(pairs) or parts[0]), name
+        if len(parts) == 1:
+            return parts[0], name
+        pairs = zip(*parts, strict=True)
+        return " + ".join(f"{written(x, 'p')}·{written(y, 'p')}" for x, y in pairs), name
 
     def format_field(self, value: Any, spec: str) -> str:
         """Write a value as the page reads it."""
@@ -76,10 +75,12 @@ class Words(Formatter):
 def _draft(
     numbers: Callable[[Any], Any], question: str, lines: Sequence[str], rng: np.random.Generator
 ) -> Draft:
-    names, words = numbers(rng), Words()
+    drawn = numbers(partial(draws.whole, rng))
+    names = {name: np.array(numbers, object).tolist() for name, numbers in drawn.items()}
+    words = Words()
 
     def value(name: str) -> Any:
-        return words.get_field(name.strip(), (), names)[0]
+        return words.get_field(name, (), names)[0]
 
     steps, slips = [], []
     for line in lines:
@@ -95,9 +96,9 @@ def _draft(
         told = [... if one == "_" else value(one) for one in wrong.split("; ")]
         flat = [number for one in told for number in (one if isinstance(one, list) else [one])]
         right = [*steps[-1].values.values()]
-        flat += [...] * (len(right) - len(flat))
         if None not in flat:
-            filled = [r if w is ... else w for w, r in zip(flat, right, strict=True)]
+            pairs = zip_longest(flat, right, fillvalue=...)
+            filled = [r if w is ... else w for w, r in pairs]
             slips.append((filled, words.vformat(hint, (), names)))
     return words.vformat(question, (), names), tuple(steps), slips
 
@@ -260,13 +261,20 @@ def form(kind: str, level: int, data: dict[str, Any]) -> Block:
     The script fills it, from the bank of the page if its data holds no problem.
     """
     promise = ALL[kind].promise
-    names = {"data-kind": kind, "data-level": str(level), "aria-label": f"Practice: {promise}"}
-    first, data = (
-        "<noscript><p>Practice needs JavaScript.</p></noscript>",
-        {"promise": promise, **data},
+    return Block(
+        kind="check",
+        name=f"practice-{kind}",
+        first="<noscript><p>Practice needs JavaScript.</p></noscript>",
+        data={"promise": promise, **data},
+        script=SCRIPT,
+        styles=STYLES,
+        tag="form",
+        attributes={
+            "data-kind": kind,
+            "data-level": str(level),
+            "aria-label": f"Practice: {promise}",
+        },
     )
-    looks: dict[str, Any] = {"script": SCRIPT, "styles": STYLES, "tag": "form", "attributes": names}
-    return Block(kind="check", name=f"practice-{kind}", first=first, data=data, **looks)
 
 
 def bank(name: str, count: int = 40) -> dict[str, Any]:

@@ -9,7 +9,7 @@ shows each once, where it is the last line of a cell. A chapter composes what it
 from lowrank_tutor._on_demand import needed
 
 with needed(__name__):
-    from lowrank_tutor.kit.charts.charts import arrow, by_name, curves, label_lines
+    from lowrank_tutor.kit.charts.charts import arrow, curves, label_lines
     from lowrank_tutor.kit.charts.pictures import (
         boxes,
         draw_row,
@@ -36,6 +36,6 @@ with needed(__name__):
 
 __all__ = [
     "GRAY", "INK", "MUTED", "ORANGE", "SIGNED", "TEAL", "VIOLET", "WEIGHTS", "Panels", "arrow",
-    "boxes", "by_name", "curves", "draw_row", "equation", "grids", "label_lines", "panel",
+    "boxes", "curves", "draw_row", "equation", "grids", "label_lines", "panel",
     "photograph", "picture", "sheet", "styled", "word_maps",
 ]  # fmt: skip

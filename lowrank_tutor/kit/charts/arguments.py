@@ -1,13 +1,13 @@
 """Check the arguments of figures before anything is drawn."""
 
+import math
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lowrank_tutor._checks import _show, as_float_array
+from lowrank_tutor._checks import _show, as_float_array, check_integer, check_real
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +26,8 @@ def finite(name: str, value: Any, *shape: int | None, gaps: bool = False) -> Flo
         raise ValueError(
             f"{name} must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}"
         )
-    gap = np.isnan(array) if gaps and not np.isnan(array).all() else False
-    if (wrong := array[~np.isfinite(array) & ~np.array(gap)]).size:
+    some = gaps and not np.isnan(array).all()
+    if (wrong := array[np.isinf(array) if some else ~np.isfinite(array)]).size:
         raise ValueError(f"{name} must be finite, got {wrong[0]}")
     return array
 
@@ -44,16 +44,12 @@ def named(name: str, value: Any, *shape: int | None, gaps: bool = False) -> dict
 
 def number(name: str, value: Any, low: float, high: float) -> float:
     """Return a real number between two others, both included."""
-    if not _lies(value, Real, low, high):
-        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {_show(value)}")
-    return float(value)
+    return check_real(value, name, f"from {low:g} to {high:g}", low, math.nextafter(high, math.inf))
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number between two others, both included."""
-    if not _lies(value, Integral, low, high):
-        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {_show(value)}")
-    return int(value)
+    return check_integer(value, name, low, high)
 
 
 def point(name: str, value: Any, reach: float) -> Floats:
@@ -64,8 +60,3 @@ def point(name: str, value: Any, reach: float) -> Floats:
             f"{name} must be two numbers from {-reach:g} to {reach:g}, got {_show(value)}"
         )
     return array
-
-
-def _lies(value: Any, kind: Any, low: float, high: float) -> bool:
-    """Whether this is a number of a kind, and no bool, between two others."""
-    return isinstance(value, kind) and not isinstance(value, bool) and bool(low <= value <= high)

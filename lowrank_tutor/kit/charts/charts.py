@@ -69,29 +69,6 @@ def curves(
     return fig
 
 
-@styled
-def by_name(
-    names: Sequence[str],
-    lines: Mapping[str, ArrayLike],
-    *,
-    ylim: tuple[float, float],
-    xlabel: str = "",
-    title: str = "",
-    looks: Sequence[tuple[str, Any]] = LINES,
-) -> Figure:
-    """Plot lines over places that have names instead of numbers; each line is named at its end.
-
-    ``lines`` maps a name to the heights (len(names),) of a line, from left to right. ``looks`` is
-    as in `curves`.
-    """
-    fig, ax = panel(height=2.9)
-    _draw_lines(ax, np.arange(len(names)), lines, looks, marker="o", markersize=5)
-    ax.set_xticks(range(len(names)), names)
-    ax.set(xlabel=xlabel, title=title, ylim=ylim)
-    label_lines(ax)
-    return fig
-
-
 def arrow(
     ax: Axes,
     tip: ArrayLike,
@@ -141,8 +118,6 @@ def label_lines(ax: Axes) -> Axes:
         "linespacing": 1.05,
         "annotation_clip": False,
         "zorder": 5,
-    }
-    look |= {
         "textcoords": "offset points",
         "path_effects": [withStroke(linewidth=2.5, foreground="white")],
     }

@@ -13,7 +13,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lowrank_tutor._checks import _show, check_integer, check_real
+from lowrank_tutor._checks import _show, check_fraction, check_integer
 from lowrank_tutor.kit.block import Block, Script
 from lowrank_tutor.kit.environment import somebody_is_there
 from lowrank_tutor.kit.questions.judge import (
@@ -97,7 +97,7 @@ def register(
         _answer("right", right, len(asked)),
         otherwise,
         tuple((_answer("hints", wrong, len(asked)), hint) for wrong, hint in (hints or {}).items()),
-        check_real(within, "within", "at least 0 and below 1", 0, 1),
+        check_fraction(within, "within", 0),
         check_integer(digits, "digits", 1, MOST),
         note,
         direction=("", len(asked) if direction else 0),
@@ -247,7 +247,7 @@ def answer_form(name: str, question: Question) -> Block:
         "order": ANOTHER_ORDER,
         "missing": MISSING,
     }
-    asked = html.escape(", ".join(number.name for number in numbers))
+    names = ", ".join(number.name for number in numbers)
     fields = "\n".join(
         _field(f"{name}-{i}", f"{name}-said", number) for i, number in enumerate(numbers)
     )
@@ -255,7 +255,7 @@ def answer_form(name: str, question: Question) -> Block:
     standing = f"""<div>
 {fields}
 </div>{note}
-<button type="submit" aria-label="Check: {asked}">Check</button>
+<button type="submit" aria-label="Check: {html.escape(names)}">Check</button>
 <output id="{name}-said" aria-live="polite"></output>
 <noscript><p>To check an answer here needs JavaScript.</p></noscript>"""
     return Block(
@@ -266,10 +266,7 @@ def answer_form(name: str, question: Question) -> Block:
         script=SCRIPT,
         styles=STYLES,
         tag="form",
-        attributes={
-            "autocomplete": "off",
-            "aria-label": f"Check your answer: {', '.join(n.name for n in numbers)}",
-        },
+        attributes={"autocomplete": "off", "aria-label": f"Check your answer: {names}"},
     )
 
 

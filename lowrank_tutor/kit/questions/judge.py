@@ -60,12 +60,9 @@ class Number(NamedTuple):
     @property
     def fewer_digits(self) -> list[float]:
         """The right number with fewer digits than asked for."""
-        judged_by_digits = not (self.whole or self.within)
-        return (
-            [float(f"{self.right:.{digits}e}") for digits in range(self.digits - 1)]
-            if judged_by_digits
-            else []
-        )
+        if self.whole or self.within:
+            return []
+        return [float(f"{self.right:.{digits}e}") for digits in range(self.digits - 1)]
 
     @property
     def rounded_words(self) -> str:
