@@ -146,10 +146,11 @@ def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, ...]) -
     if token_mask is None:
         return
     mask = check_tensor("token_mask", token_mask, shape)
-    if mask.dtype != torch.bool or mask.device != keys.device:
+    if mask.dtype != torch.bool:
+        raise TypeError(f"token_mask must be bool, True for a real token, got {mask.dtype}")
+    if mask.device != keys.device:
         raise ValueError(
-            "token_mask must be bool, True for a real token, on the device of the keys, "
-            f"{keys.device}, got {mask.dtype} on {mask.device}"
+            f"token_mask must be on the device of the keys, {keys.device}, got {mask.device}"
         )
 
 

@@ -37,7 +37,7 @@ mask_of_keys = partial(check_token_mask, keys=K, shape=(3, 6))
          "e must be on the device of q, cpu, got meta"),
         (lambda: check_dtype(torch.float8_e4m3fn), "dtype must be a floating-point type of at le"),
         (lambda: mask_of_keys(MASK[:, :5]), "token_mask must have shape (3, 6), got shape (3, 5)"),
-        (lambda: mask_of_keys(MASK.to("meta")), "token_mask must be bool, True for a real token"),
+        (lambda: mask_of_keys(MASK.to("meta")), "token_mask must be on the device of the keys"),
         (lambda: check_heads(4, 6), "heads must divide dim = 6, got 4"),
         (lambda: check_attention_inputs(Q, K[:2], V), "k must have shape (3, 2, n_keys, 5), got"),
         (lambda: check_attention_inputs(Q, K[:, :1], V), "v must have shape (3, 1, 6, d_v), got"),
