@@ -31,7 +31,7 @@ with needed(__name__):
 
     from lowrank_tutor._tensors import attend as attend_exactly
     from lowrank_tutor._tensors import check_tensor, each_head
-    from lowrank_tutor.storyteller.twin import one_a_layer
+    from lowrank_tutor.storyteller.in_numpy import one_a_layer
 
 __all__ = ["Prompt", "SmolLM", "grade", "load", "loss", "rotate", "stored_prompts", "table"]
 

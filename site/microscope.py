@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import lowrank_tutor
-from lowrank_tutor.storyteller.twin import HEADS, trained_weights
+from lowrank_tutor.storyteller.in_numpy import HEADS, trained_weights
 
 PAGE = "book/microscope"
 FOLDER = "microscope"  # of the static files

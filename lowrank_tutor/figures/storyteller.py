@@ -15,7 +15,7 @@ from lowrank_tutor._checks import FloatArray
 from lowrank_tutor.figures.parts.figure import figure, one_of, two_digits
 from lowrank_tutor.kit.block import Script, asset
 from lowrank_tutor.kit.canvas.instrument import ENGINE, Instrument
-from lowrank_tutor.storyteller.twin import one_a_layer
+from lowrank_tutor.storyteller.in_numpy import one_a_layer
 
 # What several figures need of the model, in a script of its own.
 MODEL = Script(

@@ -37,6 +37,7 @@ from lowrank_tutor.storyteller.cuts import (
     unusual,
     window,
 )  # fmt: skip
+from lowrank_tutor.storyteller.in_numpy import forward, next_words, tables, trained_weights
 from lowrank_tutor.storyteller.language import (
     JOBS,
     KINDS,
@@ -48,7 +49,6 @@ from lowrank_tutor.storyteller.language import (
     stories,
 )
 from lowrank_tutor.storyteller.matching import between, matched
-from lowrank_tutor.storyteller.twin import forward, next_words, tables, trained_weights
 
 if TYPE_CHECKING:
     from lowrank_tutor.storyteller.model import Storyteller, load, train

@@ -12,8 +12,8 @@ import numpy as np
 
 from lowrank_tutor._checks import as_vector, check_choice, check_real
 from lowrank_tutor.storyteller.cuts import bits, cut_latents, faded_sheets, mixed, window
+from lowrank_tutor.storyteller.in_numpy import tables, trained_weights
 from lowrank_tutor.storyteller.language import encode
-from lowrank_tutor.storyteller.twin import tables, trained_weights
 
 # The mildest setting of each cut; sheets and windows begin with as many as there are words.
 MOST = {"sheets": 96, "window": 96, "bits": 8, "latents": 64}

@@ -15,8 +15,7 @@ from torch.nn import functional as F
 
 from lowrank_tutor._checks import check_rng, check_size
 from lowrank_tutor.storyteller.cuts import check_weights
-from lowrank_tutor.storyteller.language import WORDS, Story, encode, stories
-from lowrank_tutor.storyteller.twin import (
+from lowrank_tutor.storyteller.in_numpy import (
     HEADS,
     LAYERS,
     check_ids,
@@ -25,6 +24,7 @@ from lowrank_tutor.storyteller.twin import (
     tables,
     trained_weights,
 )
+from lowrank_tutor.storyteller.language import WORDS, Story, encode, stories
 
 DIM = 64
 RATE, WARM_UP = 4e-3, 60

@@ -21,7 +21,7 @@ STYLES = ("kit/questions/answer_form.css", "course/practice/practice.css")
 CLOSE, MINUS = "You are near: give three digits, and round only at the end.", "\u2212"
 
 
-class Step(NamedTuple):
+class ProblemStep(NamedTuple):
     """One step: what to do, the rule in words, the calculation, and the values by name."""
 
     ask: str
@@ -30,7 +30,7 @@ class Step(NamedTuple):
     values: dict[str, Any]
 
 
-Draft = tuple[str, tuple[Step, ...], list[tuple[list[Any], str]]]  # question, steps, slips
+Draft = tuple[str, tuple[ProblemStep, ...], list[tuple[list[Any], str]]]  # question, steps, slips
 
 
 class Kind(NamedTuple):
@@ -90,7 +90,7 @@ def _draft(
                 name: value(of) for name, of in (each.split(" = ") for each in asked.split("; "))
             }
             ask, rule, work = (words.vformat(text, (), names) for text in (ask, rule, work))
-            steps.append(Step(ask, rule, work, values))
+            steps.append(ProblemStep(ask, rule, work, values))
             continue
         wrong, hint = line[2:].split(": ", 1)
         told = [... if one == "_" else value(one) for one in wrong.split("; ")]
@@ -113,7 +113,7 @@ def _choice(methods: Sequence[str], stories: Sequence[str], rng: np.random.Gener
     slips = [
         ([i], hint.format(method.split(":")[0])) for i, method in enumerate(order, 1) if i != place
     ]
-    step = Step(
+    step = ProblemStep(
         "Give its number.",
         rule,
         f"It is {order[place - 1]}. What decides is {decides}.",
@@ -157,7 +157,7 @@ class Problem(NamedTuple):
     kind: str
     level: int
     question: str
-    steps: tuple[Step, ...]
+    steps: tuple[ProblemStep, ...]
     slips: list[tuple[list[float], str]]
 
     @property

@@ -1,4 +1,4 @@
-// The storyteller's forward pass and the cuts of its attention, as in lowrank_tutor.storyteller (twin.py, cuts.py).
+// The storyteller's forward pass and the cuts of its attention, as in lowrank_tutor.storyteller (in_numpy.py, cuts.py).
 //
 //   const model = storytellerModel(file);                  // the content of data/storyteller_weights.json
 //   const { logits, tables } = model.run(ids, { cut: "window", k: 8 });
