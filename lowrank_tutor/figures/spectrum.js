@@ -120,9 +120,7 @@ const spectrum = ({ place, data, move, morph }) => {
     }),
     draw: (wished) => {
       state = wished;
-      let tail = 0;
-      const tails = state.s.reduceRight((found, s) => [(tail += s * s), ...found], [0]);
-      errors = tails.map((part) => Math.sqrt(part / (tails[0] || 1)));
+      errors = lowrankLinalg.errors(state.s);
       draw();
     },
     eases: { s: 0, k: 1 },

@@ -43,6 +43,13 @@ var lowrankLinalg = (function make() {
     return powers.map((power) => power / sum);
   };
 
+  /** The relative error of a matrix that is cut after 0, 1, ... singular values: of the length of s, what is left. */
+  const errors = (s) => {
+    let rest = 0;
+    const tails = s.reduceRight((all, x) => [(rest += x * x), ...all], [0]);
+    return tails.map((tail) => Math.sqrt(tail / (tails[0] || 1)));
+  };
+
   /** A generator of standard normal numbers: the same seed, a whole number, gives the same sequence everywhere. */
   const normal = (seed) => {
     let at = seed >>> 0;
@@ -227,5 +234,5 @@ var lowrankLinalg = (function make() {
     return { u: plain(transpose(found.u)), s: found.s, v: plain(transpose(found.v)) };
   };
 
-  return { svd, qr, qrOfColumns, matmul, softmax, normal, layers, source: make.toString() };
+  return { svd, qr, qrOfColumns, matmul, softmax, normal, errors, layers, source: make.toString() };
 })();
