@@ -1,15 +1,63 @@
 // A random map that can be drawn again, and the pairs of points that keep their distance. Its sentences are in dice.py.
+/** The seeds that were thrown of each k, d, and n, with their worst pairs. */
+const throwLog = () => {
+  const logs = new Map();
+  const of = (sizes) => logs.get(sizes.join()) || new Map();
+  return {
+    add: (sizes, seed, worst) => logs.set(sizes.join(), of(sizes).set(seed, worst)),
+    list: (sizes) => [...of(sizes).values()],
+  };
+};
+
+/** All pairs as dots, and one as strips: the one that was picked, or else that farthest off. */
+const pairView = (place, top, now, move) => {
+  let chosen = null;
+  const { measured } = now;
+  const pair = () =>
+    chosen === null || chosen >= measured.ratios.length ? measured.farthest : chosen;
+  const pick = (wished) => {
+    chosen = clamp(wished, 0, measured.ratios.length - 1);
+    show();
+  };
+  const widen = (eps) => move({ eps: clamp(Math.round(eps * 100) / 100, 0.01, 0.99) });
+  const worst = () => Math.min(0.99, Math.ceil(100 * measured.worst) / 100); // the least epsilon that holds all pairs
+  const dots = pairs.dots(place, top, { pair, pick, eps: () => now.state.eps, widen, worst });
+  const strips = pairs.strips(place);
+  const show = () => {
+    const at = pair(),
+      [i, j] = throws.pointsOf(at);
+    const text =
+      "points " + (j + 1) + " and " + (i + 1) + ": ratio " + format(measured.ratios[at], ".2f");
+    dots.mark(at, text);
+    const { found, state } = now;
+    const [before, after] = [(p) => found.points[p], (p) => throws.image(found, p, state.k)].map(
+      (of) => {
+        const other = of(j);
+        return Array.from(of(i), (x, c) => x - other[c]);
+      },
+    );
+    strips.show(text, before, after);
+  };
+  return {
+    draw: (fresh) => {
+      if (fresh) dots.take(measured.ratios);
+      dots.draw(now.state.eps);
+      if (fresh) show();
+    },
+    clear: () => {
+      chosen = null;
+      if (now.found) show();
+    },
+  };
+};
+
 const dice = ({ place, data, move, tell }) => {
   const { most, sizes, top, throws: many } = data;
-  let state = null,
-    found = null,
-    measured = {},
-    numbers = {},
-    chosen = null;
-  const thrown = new Map(); // of each k, d and n the seeds that were thrown, with their worst pairs
+  const now = { state: null, found: null, measured: {} }; // a throw, and what it did to the pairs
+  const log = throwLog();
   const one = background(throws.project),
     several = background(throws.project);
-  const count = () => (state.n * (state.n - 1)) / 2;
+  const sizesOf = ({ k, d, n }) => [k, d, n];
 
   // What is seen of the throw; below it, what can be chosen and thrown
   const panels = controls.box(place, "panels");
@@ -51,37 +99,8 @@ const dice = ({ place, data, move, tell }) => {
     slider(others, "n", sizes.n, "n, points"),
   ];
 
-  const pair = () => (chosen === null || chosen >= count() ? measured.farthest : chosen);
-  const pick = (wished) => {
-    chosen = clamp(wished, 0, count() - 1);
-    showPair();
-  };
-  const widen = (eps) => move({ eps: clamp(Math.round(eps * 100) / 100, 0.01, 0.99) });
-  const worst = () => Math.min(0.99, Math.ceil(100 * measured.worst) / 100); // the least epsilon that holds all pairs
-  const dots = pairs.dots(panels, top, { pair, pick, eps: () => state.eps, widen, worst });
-  const strips = pairs.strips(panels);
-  const showPair = () => {
-    const at = pair(),
-      [i, j] = throws.pointsOf(at);
-    const text =
-      "points " + (j + 1) + " and " + (i + 1) + ": ratio " + format(measured.ratios[at], ".2f");
-    dots.mark(at, text);
-    const [before, after] = [(p) => found.points[p], (p) => throws.image(found, p, state.k)].map(
-      (of) => {
-        const other = of(j);
-        return Array.from(of(i), (x, c) => x - other[c]);
-      },
-    );
-    strips.show(text, before, after);
-  };
-
   // What is counted
-  const remember = (sizes, seed, worst) => {
-    const key = sizes.join();
-    if (!thrown.has(key)) thrown.set(key, new Map());
-    thrown.get(key).set(seed, worst);
-  };
-  const seen = () => [...(thrown.get([state.k, state.d, state.n].join()) || new Map()).values()];
+  const seen = () => log.list(sizesOf(now.state));
   const counted = () => ({
     pairs: count(),
     throws: seen().length,
