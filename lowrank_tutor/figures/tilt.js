@@ -4,19 +4,6 @@ const FLOOR = 1e-4; // weights below that are drawn on the axis
 /** Whether a sheet is empty, but for what rounding leaves. */
 const isEmpty = (s, i) => s[i] <= 1e-9 * s[0];
 
-/** The sum of the first k sheets of size x size grays. */
-const sumOf = ({ u, s, v }, k, size) => {
-  const sum = new Float64Array(size * size);
-  for (let sheet = 0; sheet < k; sheet++) {
-    const row = v[sheet];
-    for (let i = 0, l = 0; i < size; i++) {
-      const weight = s[sheet] * u[sheet][i];
-      for (let j = 0; j < size; j++) sum[l++] += weight * row[j];
-    }
-  }
-  return sum;
-};
-
 /** Let a picture be turned by its own corners: tilted() says how it stands, in degrees, turn(degrees) moves it. */
 const turnable = (canvas, tilted, turn) => {
   const around = (event) => {
@@ -49,7 +36,7 @@ const sheetPictures = (place, size, tilted, turn) => {
   return {
     original,
     draw: (found, k) => {
-      layerPictures.grays(total, sumOf(found, k, size));
+      layerPictures.grays(total, layerPictures.sum(found, k));
       total.title(k === 1 ? "one sheet" : "sum of " + k + " sheets");
       const empty = isEmpty(found.s, k - 1);
       newest.title("sheet " + k + (empty ? " is empty" : " alone"));

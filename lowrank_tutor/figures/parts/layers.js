@@ -25,6 +25,20 @@ const layerPictures = (() => {
     };
   };
 
+  /** The sum of the first k sheets, row by row; u and v are given by columns. */
+  const sum = ({ u, s, v }, k) => {
+    const grays = new Float64Array(u[0].length * v[0].length);
+    for (let sheet = 0; sheet < k; sheet++) {
+      const row = v[sheet];
+      let at = 0;
+      for (const x of u[sheet]) {
+        const weight = s[sheet] * x;
+        for (let j = 0; j < row.length; j++) grays[at++] += weight * row[j];
+      }
+    }
+    return grays;
+  };
+
   const grays = ({ data, paint }, values) => {
     for (let i = 0; i < values.length; i++) {
       // an image rounds them, and keeps them within 0 and 255
@@ -87,5 +101,5 @@ const layerPictures = (() => {
     };
   };
 
-  return { canvas, grays, signs, layer };
+  return { canvas, sum, grays, signs, layer };
 })();
