@@ -1,7 +1,6 @@
 // A spectrum whose bars and cut can be dragged, and the picture that has it. Its sentences are in spectrum.py.
 /** Rounded directions are no longer perpendicular. Those of Q, by columns, are, so the picture has exactly these bars. */
-const perpendicular = (rounded) =>
-  lowrankLinalg.qrOfColumns(rounded[0].map((_, i) => rounded.map((row) => row[i]))).q;
+const perpendicular = (rounded) => lowrankLinalg.qr(lowrankLinalg.transpose(rounded)).q;
 
 const drawBars = (bars, { s, k }, ticks) => {
   const top = Math.max(1, s[0]);

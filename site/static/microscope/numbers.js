@@ -215,7 +215,7 @@ window.microscopeNumbers = function microscopeNumbers(linalg) {
   };
   /** The layers of L R^T, given by their columns: L = Q_L C_L and R = Q_R C_R leave the SVD of the core C_L C_R^T. */
   const product = (left, right, directions = false) => {
-    const [l, r] = [left, right].map((columns) => linalg.qrOfColumns(columns, directions));
+    const [l, r] = [left, right].map((columns) => linalg.qr(columns, directions));
     const core = Array.from({ length: l.r[0].length }, (_, i) =>
       Float64Array.from({ length: r.r[0].length }, (_, j) =>
         l.r.reduce((sum, column, k) => sum + column[i] * r.r[k][j], 0),
