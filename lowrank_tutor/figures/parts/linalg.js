@@ -2,8 +2,8 @@
 //
 // Chapter 2 explains the decomposition. A matrix is an array of rows; no function changes its arguments. Entries are
 // finite, of a size between 1e-75 and 1e75, or zero. A page that loads this file alone finds `lowrankLinalg`; inside
-// the block of an instrument the name stays within, and `source` is what a worker runs: each part gets what those
-// before it return, and sees nothing else.
+// the block of an instrument the name stays within, and `source` is what a worker runs, with more parts if it likes: each
+// gets what those before it return, and sees nothing else.
 const linalgProducts = () => {
   const dot = (x, y, from = 0) => {
     let even = 0,
@@ -237,5 +237,5 @@ const linalgParts = [linalgProducts, linalgMirrors, linalgValues];
 const joinLinalg = (parts) => parts.reduce((all, part) => ({ ...all, ...part(all) }), {});
 var lowrankLinalg = {
   ...joinLinalg(linalgParts),
-  source: "() => (" + joinLinalg + ")([" + linalgParts + "])",
+  source: (...more) => "(" + joinLinalg + ")([" + [...linalgParts, ...more] + "])",
 };
