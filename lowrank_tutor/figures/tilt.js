@@ -177,10 +177,7 @@ const tilt = ({ place, data, move, tell }) => {
     sources[picture] ??= fromGrays(await photo.fromAddress(data[picture], size), size); // of the page
     if (asked !== key(wished)) return pending; // something else was asked for meanwhile
     const rows = turned(sources[picture], degrees, size, data.fine);
-    layerPictures.grays(
-      pictures.original,
-      rows.flatMap((values) => Array.from(values)),
-    );
+    layerPictures.grays(pictures.original, rows);
     const answer = await decompose({ rows, picture, degrees });
     if (asked === key(wished)) pending = null;
     if (answer === found) return; // it answered several

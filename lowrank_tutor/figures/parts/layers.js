@@ -25,25 +25,17 @@ const layerPictures = (() => {
     };
   };
 
-  /** The sum of the first k sheets, row by row; u and v are given by columns. */
+  /** The rows of the sum of the first k sheets; u and v are given by columns. */
   const sum = ({ u, s, v }, k) => {
-    const grays = new Float64Array(u[0].length * v[0].length);
-    for (let sheet = 0; sheet < k; sheet++) {
-      const row = v[sheet];
-      let at = 0;
-      for (const x of u[sheet]) {
-        const weight = s[sheet] * x;
-        for (let j = 0; j < row.length; j++) grays[at++] += weight * row[j];
-      }
-    }
-    return grays;
+    const rows = Array.from(u[0], () => new Float64Array(v[0].length));
+    for (let l = 0; l < k; l++)
+      rows.forEach((row, i) => lowrankLinalg.addTimes(row, v[l], s[l] * u[l][i]));
+    return rows;
   };
 
-  const grays = ({ data, paint }, values) => {
-    for (let i = 0; i < values.length; i++) {
-      // an image rounds them, and keeps them within 0 and 255
-      data[4 * i] = data[4 * i + 1] = data[4 * i + 2] = values[i];
-    }
+  const grays = ({ data, paint }, rows) => {
+    const values = rows.flatMap((row) => [...row]);
+    values.forEach((value, i) => data.fill(value, 4 * i, 4 * i + 3)); // rounded, and kept within 0 and 255
     paint();
   };
 

@@ -15,6 +15,15 @@ const linalgProducts = () => {
     }
     return i < x.length ? even + odd + x[i] * y[i] : even + odd;
   };
+  /** The squared distances of points 1 and 0, 2 and 0, 2 and 1, 3 and 0, ... in their first `width` coordinates. */
+  const distances = (points, width) =>
+    points.flatMap((x, i) =>
+      points.slice(0, i).map((y) => {
+        let sum = 0;
+        for (let j = 0; j < width; j++) sum += (x[j] - y[j]) ** 2;
+        return sum;
+      }),
+    );
   /** Add w times y to x. */
   const addTimes = (x, y, w, from = 0) => {
     for (let i = from; i < x.length; i++) x[i] += w * y[i];
@@ -59,7 +68,7 @@ const linalgProducts = () => {
     return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform()); // Box and Muller, 1958
   };
 
-  return { dot, addTimes, units, transpose, matmul, softmax, errors, normal };
+  return { dot, distances, addTimes, units, transpose, matmul, softmax, errors, normal };
 };
 
 const linalgMirrors = ({ dot, addTimes, units }) => {
