@@ -26,27 +26,21 @@
     };
     const isPacked = (dtype) => /^[IU](8|32)$/.test(dtype);
     const isFloat = (dtype) => dtype in SMALL || dtype in PLAIN;
-    const tables = new Map();
+    const tables = {};
     /** The numbers that all codes of a small format stand for. */
     const tableOf = (dtype) => {
-      if (!tables.has(dtype)) {
-        const [e, m] = SMALL[dtype],
-          codes = 2 ** (8 * SIZES[dtype]),
-          last = 2 ** e - 1,
-          bias = 2 ** (e - 1) - 1;
-        tables.set(
-          dtype,
-          Float32Array.from({ length: codes }, (_, code) => {
-            const sign = code < codes / 2 ? 1 : -1,
-              power = (code >> m) & last,
-              part = code & (2 ** m - 1);
-            if (power === last && dtype !== "F8_E4M3") return part ? NaN : sign * Infinity;
-            if (power === last && part === 2 ** m - 1) return NaN;
-            return sign * (power ? 1 + part / 2 ** m : part / 2 ** (m - 1)) * 2 ** (power - bias);
-          }),
-        );
-      }
-      return tables.get(dtype);
+      const [e, m] = SMALL[dtype],
+        codes = 2 ** (8 * SIZES[dtype]),
+        last = 2 ** e - 1,
+        bias = 2 ** (e - 1) - 1;
+      return (tables[dtype] ??= Float32Array.from({ length: codes }, (_, code) => {
+        const sign = code < codes / 2 ? 1 : -1,
+          power = (code >> m) & last,
+          part = code & (2 ** m - 1);
+        if (power === last && dtype !== "F8_E4M3") return part ? NaN : sign * Infinity;
+        if (power === last && part === 2 ** m - 1) return NaN;
+        return sign * (power ? 1 + part / 2 ** m : part / 2 ** (m - 1)) * 2 ** (power - bias);
+      }));
     };
     const decode = (dtype, buffer) => {
       if (dtype in PLAIN) return new PLAIN[dtype](buffer);

@@ -161,7 +161,7 @@
     return { tridiagonal, eigenvalues };
   };
 
-  const reports = ({ addTimes, qr, layers, gram, tridiagonal, eigenvalues }) => {
+  const reports = ({ addTimes, transpose, matmul, qr, layers, gram, tridiagonal, eigenvalues }) => {
     const EPS = 2 ** -52,
       SHARES = [0.9, 0.95, 0.99];
     /** The median of the law of Marchenko and Pastur, as lowrank_tutor.svd finds it. */
@@ -177,7 +177,7 @@
       }
     };
     /** What a falling spectrum of an m x n matrix says: the columns of lowrank_tutor.adapters.rank_report. */
-    const report = (s, m, n) => {
+    const report = ({ s, m, n }) => {
       const first = s[0] || 1,
         slack = s.length * EPS,
         lost = new Float64Array(s.length + 1);
@@ -215,24 +215,13 @@
       const values = eigenvalues(
         tridiagonal(g, Math.min(m, n), (part) => tick(share + (1 - share) * part)),
       );
-      return report(
-        values
-          .map((x) => Math.sqrt(Math.max(x, 0)) * loaded.largest)
-          .sort()
-          .reverse(),
-        m,
-        n,
-      );
+      const s = values.map((x) => Math.sqrt(Math.max(x, 0)) * loaded.largest);
+      return report({ s: s.sort().reverse(), m, n });
     };
     /** The layers of L R^T, given by their columns: L = Q_L C_L and R = Q_R C_R leave the SVD of the core C_L C_R^T. */
     const product = (left, right, directions = false) => {
       const [l, r] = [left, right].map((columns) => qr(columns, directions));
-      const core = Array.from({ length: l.r[0].length }, (_, i) =>
-        Float64Array.from({ length: r.r[0].length }, (_, j) =>
-          l.r.reduce((sum, column, k) => sum + column[i] * r.r[k][j], 0),
-        ),
-      );
-      const { u, s, v } = layers(core);
+      const { u, s, v } = layers(matmul(transpose(l.r), r.r));
       const combine = (q, weights) => {
         const sum = new Float64Array(q[0].length);
         q.forEach((column, j) => addTimes(sum, column, weights[j]));
@@ -240,6 +229,8 @@
       };
       return {
         s: Float64Array.from(s),
+        m: left[0].length,
+        n: right[0].length,
         q: r.q,
         left: (k) => combine(l.q, u[k]),
         right: (k) => combine(r.q, v[k]),

@@ -63,8 +63,7 @@
           lines(w.numbers, size, from + (i ? group : head) * width, width, turned),
         );
         const back = lines(wo.numbers, sides(o), head * width, width, !turned);
-        const told = (left, right) =>
-          report(product(left, right).s, left[0].length, right[0].length);
+        const told = (left, right) => report(product(left, right));
         rows.push({ head, width, qk: told(queries, keys), vo: told(back, values) });
         tick((head + 1) / asked);
       }
@@ -116,15 +115,15 @@
     const update = async (path) => {
       const pair = pairOf(path),
         { r, factor } = await settings(pair),
-        [left, right] = await columns(pair);
-      const s = product(left, right).s.map((x) => Math.abs(factor) * x),
+        cut = product(...(await columns(pair))),
+        s = cut.s.map((x) => Math.abs(factor) * x),
         base = baseOf(pair);
       const { numbers: w, largest } = base ? await load(base) : { numbers: [] },
         whole = largest * Math.sqrt(w.reduce((sum, x) => sum + (x / largest) ** 2, 0));
       return {
         r,
         factor,
-        ...report(s, left[0].length, right[0].length),
+        ...report({ ...cut, s }),
         size: length(s),
         strength: base ? length(s) / whole : null,
       };
@@ -134,12 +133,11 @@
       const pair = pairOf(path),
         { factor } = await settings(pair),
         [left, right] = await columns(pair);
-      const base = baseOf(pair),
-        [m, n] = [left[0].length, right[0].length],
+      const { q, m, n } = product(left, right, true),
+        base = baseOf(pair),
         w = (await load(base)).numbers,
         turned = base.shape[0] !== m || (m === n && state.adapter.config?.fan_in_fan_out);
-      const { q } = product(left, right, true),
-        update = new Float64Array(n),
+      const update = new Float64Array(n),
         lost = new Float64Array(n),
         sums = [0, 0, 0, 0];
       for (let row = 0; row < m; row++) {
@@ -175,7 +173,6 @@
     decode,
     pack,
   }) => {
-    const times = (columns, factor) => columns.map((column) => column.map((x) => factor * x));
     /** A smaller adapter: each update cut at a rank, or at the least rank whose error is allowed, in the same format. */
     const shrink = async ({ rank, error }, tick) => {
       const { config, tensors: given, pairs, metadata } = state.adapter,
@@ -190,17 +187,19 @@
           { dtype } = pair.a;
         if (!/^(BF|F)(16|32)$|^F64$/.test(dtype))
           refuse(`Factors of type ${dtype} can't be written by this page.`);
-        const { errors } = report(cut.s, left[0].length, right[0].length);
+        const { errors } = report(cut),
+          { m, n } = cut;
         const least = rank ?? errors.findIndex((each) => each <= error),
           k = Math.max(1, Math.min(least, cut.s.length, rank ?? Infinity));
         const roots = Array.from(cut.s.subarray(0, k), Math.sqrt);
         const rounded = (list) => list.map((column) => encode(dtype, column)),
           back = (list) => list.map((x) => Float64Array.from(decode(dtype, x.buffer)));
         const [l, s] = [cut.left, cut.right].map((direction) =>
-            rounded(roots.map((root, j) => direction(j).map((x) => x * root))),
+          rounded(roots.map((root, j) => direction(j).map((x) => x * root))),
+        );
+        const missed = length(
+            product([...left, ...back(l).map((x) => x.map((y) => -y))], [...right, ...back(s)]).s,
           ),
-          [m, n] = [left[0].length, right[0].length];
-        const missed = length(product([...left, ...times(back(l), -1)], [...right, ...back(s)]).s),
           whole = length(cut.s);
         const a = new l[0].constructor(k * n).map((_, at) => s[Math.floor(at / n)][at % n]),
           b = new l[0].constructor(m * k).map((_, at) => l[at % k][Math.floor(at / k)]);
