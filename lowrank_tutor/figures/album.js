@@ -1,10 +1,12 @@
 // An album that is written over: what a state of fixed size gives back. Its data and sentences are in album.py.
-const SIDE = 8; // pixels of a picture, and pictures of a row
+// Pixels of a picture, and pictures of a row; pixels from one to the next, and of the album, which is shown larger.
+const SIDE = 8;
 const SIZE = SIDE * SIDE;
 const STEP = SIDE + 3;
-const WIDE = SIDE * STEP - 3; // pixels of the album, which is shown larger
+const WIDE = SIDE * STEP - 3;
+// Pixels that the last sheet's column and row stand off, and are wide.
 const EDGE = 8,
-  THICK = 5; // pixels that the last sheet's column and row stand off, and are wide
+  THICK = 5;
 const READ =
   "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another";
 const KEPT = {

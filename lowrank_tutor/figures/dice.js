@@ -37,8 +37,10 @@ const pairView = (place, top, now, move) => {
 
 const dice = ({ place, data, move, tell }) => {
   const { most, sizes, top, throws: many } = data;
-  const now = { state: null, found: null, ratios: [], numbers: {} }; // beside what was measured of the throw that was found
-  const thrown = {}; // of each k, d and n the seeds that were thrown, with their worst pairs
+  // The state, the throw that was found, and what it did to the pairs.
+  const now = { state: null, found: null, ratios: [], numbers: {} };
+  // Of each k, d, and n the seeds that were thrown, with their worst pairs.
+  const thrown = {};
   const logOf = ({ k, d, n }) => (thrown[[k, d, n]] ??= new Map());
   const one = background(throws.project),
     several = background(throws.project);

@@ -79,9 +79,10 @@ const areaPanel = (place, sides) => {
 
 const score = ({ place, data, move }) => {
   const { u, v, w, reach } = data;
+  // The state now, that before this change, and when it changed.
   let state = null,
     before = null,
-    at = 0; // the state now, that before this change, and when it changed
+    at = 0;
   const both = {
     s: { row: u, line: "u", color: "teal" },
     h: { row: v, line: "v", color: "ink" },

@@ -124,11 +124,12 @@ const tilt = ({ place, data, move, tell }) => {
     noise: noise(size),
     attention: fromGrays(data.attention.flat(), data.attention.length),
   };
+  // What is wished, and what the worker was asked for; the picture that was decomposed, and the error of each cut.
   let state = {},
     asked = "",
-    pending = null, // what is wished, and what the worker was asked for
+    pending = null,
     found = null,
-    errors = []; // the picture that was decomposed, with its sheets; the error of each cut
+    errors = [];
   const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
   const enough = () => errors.findIndex((error) => error <= data.enough);
 
@@ -174,7 +175,7 @@ const tilt = ({ place, data, move, tell }) => {
   const key = (wished) => wished.picture + " " + wished.tilt;
   const prepare = async (wished) => {
     const { picture, tilt: degrees } = wished;
-    sources[picture] ??= fromGrays(await photo.fromAddress(data[picture], size), size); // of the page
+    sources[picture] ??= fromGrays(await photo.fromAddress(data[picture], size), size); // it came with the page
     if (asked !== key(wished)) return pending; // something else was asked for meanwhile
     const rows = turned(sources[picture], degrees, size, data.fine);
     layerPictures.grays(pictures.original, rows);

@@ -35,7 +35,8 @@ const layerPictures = (() => {
 
   const grays = ({ data, paint }, rows) => {
     const values = rows.flatMap((row) => [...row]);
-    values.forEach((value, i) => data.fill(value, 4 * i, 4 * i + 3)); // rounded, and kept within 0 and 255
+    // An image rounds them, and keeps them within 0 and 255.
+    values.forEach((value, i) => data.fill(value, 4 * i, 4 * i + 3));
     paint();
   };
 

@@ -29,6 +29,15 @@
       ["Wqkv.weight", "out_proj"],
       ["in_proj_weight", "out_proj"],
     ];
+    // The weights of latent attention (MLA), whose heads are not told apart.
+    const LATENT = {
+      __proto__: null,
+      q_a_proj: "down to the latent of queries",
+      q_b_proj: "up to queries",
+      kv_a_proj_with_mqa: "down to the cached latent and the rotated key",
+      kv_b_proj: "up to keys and values",
+    };
+    const SCALES = /[._](scales?|scale_inv|qzeros|zero_point)$/;
     const pairsOf = (tensors) => {
       const pairs = new Map(),
         parts = tensors
@@ -64,7 +73,7 @@
         return o && at(name, "") ? [{ name: start, all: at(name, ""), o, turned }] : [];
       });
     const endsOf = (name) => name.split(".").map((_, i, parts) => parts.slice(i).join("."));
-    return { pairsOf, findGroups, endsOf };
+    return { LATENT, SCALES, pairsOf, findGroups, endsOf };
   };
 
   const configurations = ({ refuse }) => {
@@ -110,6 +119,8 @@
   };
 
   const opening = ({
+    LATENT,
+    SCALES,
     isPacked,
     sides,
     flaw,
@@ -121,16 +132,8 @@
     headsIn,
     flawOf,
   }) => {
-    const state = {}; // weights by their names and by the ends of these, an adapter, a configuration, and groups of heads
-    // The weights of latent attention (MLA), whose heads are not told apart.
-    const LATENT = {
-      __proto__: null,
-      q_a_proj: "down to the latent of queries",
-      q_b_proj: "up to queries",
-      kv_a_proj_with_mqa: "down to the cached latent and the rotated key",
-      kv_b_proj: "up to keys and values",
-    };
-    const SCALES = /[._](scales?|scale_inv|qzeros|zero_point)$/;
+    // Weights by their names and by the ends of these, an adapter, the configuration of a model, and groups of heads.
+    const state = {};
     const sort = (opened, notes) => {
       let index = {};
       const found = [],
