@@ -140,7 +140,8 @@ const album = ({ place, data, move }) => {
   const { widths, methods } = data;
   const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))),
     count = grays.length;
-  const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16)); // two digits each
+  // Two digits for each number.
+  const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16));
   let state = null,
     now = null; // what readAlbum found
 
@@ -171,7 +172,8 @@ const album = ({ place, data, move }) => {
   });
   const map = layerPictures.canvas(side, KEPT.state, SIZE + EDGE);
   map.box.classList.add("state");
-  if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box); // a phone shows the two at once
+  // A phone shows the two at once.
+  if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box);
 
   const kept = () => (state.method === "cache" ? state.written * (state.d + SIZE) : state.d * SIZE);
 

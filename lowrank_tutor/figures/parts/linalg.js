@@ -6,9 +6,10 @@
 // gets what those before it return, and sees nothing else.
 const linalgProducts = () => {
   const dot = (x, y, from = 0) => {
+    // Two sums, so that no addition waits for the one before.
     let even = 0,
       odd = 0,
-      i = from; // two sums, so that no addition waits for the one before
+      i = from;
     for (; i + 1 < x.length; i += 2) {
       even += x[i] * y[i];
       odd += x[i + 1] * y[i + 1];
@@ -42,7 +43,8 @@ const linalgProducts = () => {
 
   /** The softmax of a list of scores: positive weights of sum 1, a larger score a larger weight. */
   const softmax = (scores) => {
-    const top = Math.max(...scores); // without it, exp(1000) would be infinite
+    // Without the top, exp(1000) would be infinite.
+    const top = Math.max(...scores);
     const powers = Array.from(scores, (score) => Math.exp(score - top));
     const sum = powers.reduce((a, b) => a + b, 0);
     return powers.map((power) => power / sum);
@@ -65,7 +67,8 @@ const linalgProducts = () => {
       bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
       return (((bits ^ (bits >>> 14)) >>> 0) + 0.5) / 2 ** 32;
     };
-    return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform()); // Box and Muller, 1958
+    // Box and Muller, 1958.
+    return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
   };
 
   return { dot, distances, addTimes, units, transpose, matmul, softmax, errors, normal };
@@ -82,10 +85,8 @@ const linalgMirrors = ({ dot, addTimes, units }) => {
     return [v, dot(v, v)];
   };
 
-  /**
-   * A = Q R by Householder's reflections, all of them by columns: q (m x r, if `both` are asked for) is orthonormal,
-   * r (r x n) is upper triangular, its diagonal never negative.
-   */
+  // A = Q R by Householder's reflections, all of them by columns: q (m x r, if `both` are asked for) is orthonormal,
+  // r (r x n) is upper triangular, its diagonal never negative.
   const qr = (given, both = true) => {
     const m = given[0].length,
       rank = Math.min(m, given.length);
@@ -102,7 +103,8 @@ const linalgMirrors = ({ dot, addTimes, units }) => {
       if (vv) for (let i = j; i < rank; i++) reflect(q[i], v, vv, j);
     }
     for (let j = 0; j < rank; j++) {
-      if (r[j][j] >= 0) continue; // a diagonal that is not negative makes the factors unique
+      // A diagonal that is not negative makes the factors unique.
+      if (r[j][j] >= 0) continue;
       q[j]?.forEach((x, i) => (q[j][i] = -x));
       r.forEach((column) => (column[j] = -column[j]));
     }
@@ -153,7 +155,8 @@ const linalgMirrors = ({ dot, addTimes, units }) => {
 
 const linalgValues = ({ transpose, bidiagonal }) => {
   const EPS = 2 ** -52;
-  const MAX_SWEEPS = 30; // for each singular value; 2 are usual
+  // Sweeps for each singular value; 2 are usual.
+  const MAX_SWEEPS = 30;
 
   /** Replace columns x and y by c x + s y and c y - s x. */
   const rotate = (x, y, c, s) => {
@@ -229,10 +232,8 @@ const linalgValues = ({ transpose, bidiagonal }) => {
     return { u: wide ? v : u, s, v: wide ? u : v };
   };
 
-  /**
-   * A = U diag(s) V^T: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n). Columns of u and v are
-   * orthonormal, also where s is 0; errors are a few hundred roundings of the largest singular value.
-   */
+  // A = U diag(s) V^T: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n). Columns of u and v are
+  // orthonormal, also where s is 0; errors are a few hundred roundings of the largest singular value.
   const svd = (a) => {
     const { u, s, v } = layers(a);
     const rows = (columns) => Array.from(columns[0], (_, i) => columns.map((column) => column[i]));
