@@ -1,7 +1,7 @@
 // An album that is written over: what a state of fixed size gives back. Its data and sentences are in album.py.
-// Pixels of a picture, and pictures of a row; pixels from one to the next, and of the album, which is shown larger.
+// Pixels of a side of a picture, and pictures of a row; pixels from one to the next, and of the album, shown larger.
 const SIDE = 8;
-const SIZE = SIDE * SIDE;
+const PIXELS = SIDE * SIDE;
 const STEP = SIDE + 3;
 const WIDE = SIDE * STEP - 3;
 // Pixels that the last sheet's column and row stand off, and are wide.
@@ -116,21 +116,21 @@ const thumbnails = (layer, count, darkest, write) => {
 
 /** What is kept, as a picture with the last sheet at its edges. */
 const drawKept = (map, state, { rows, sheet }) => {
-  const tall = state.method === "cache" ? 1 : SIZE / rows.length;
+  const tall = state.method === "cache" ? 1 : PIXELS / rows.length;
   const full = (numbers) => Math.max(...numbers.map(Math.abs)) || 1;
   const most = full(rows.flat()),
     scales = sheet && [sheet.key, sheet.change].map(full);
   layerPictures.signs(
     map,
     (i) => {
-      const y = Math.floor(i / (SIZE + EDGE)) - EDGE,
-        x = (i % (SIZE + EDGE)) - EDGE;
+      const y = Math.floor(i / (PIXELS + EDGE)) - EDGE,
+        x = (i % (PIXELS + EDGE)) - EDGE;
       if (x >= 0 && y >= 0) return (rows[Math.floor(y / tall)] || [])[x] / most || 0;
       if (!sheet || (x < 0 && y < 0)) return 0;
       if (y >= 0) return x + EDGE < THICK ? sheet.key[Math.floor(y / tall)] / scales[0] : 0;
       return y + EDGE < THICK ? sheet.change[x] / scales[1] : 0;
     },
-    (SIZE + EDGE) ** 2,
+    (PIXELS + EDGE) ** 2,
     1,
   );
   map.title(fill(KEPT[state.method] || KEPT.state, state));
@@ -170,12 +170,13 @@ const album = ({ place, data, move }) => {
     options: Object.fromEntries(widths.map((d) => [d, String(d)])),
     input: (d) => move({ d: Number(d) }),
   });
-  const map = layerPictures.canvas(side, KEPT.state, SIZE + EDGE);
+  const map = layerPictures.canvas(side, KEPT.state, PIXELS + EDGE);
   map.box.classList.add("state");
   // A phone shows the two at once.
   if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box);
 
-  const kept = () => (state.method === "cache" ? state.written * (state.d + SIZE) : state.d * SIZE);
+  const kept = () =>
+    state.method === "cache" ? state.written * (state.d + PIXELS) : state.d * PIXELS;
 
   return {
     clean: ({ written, d, method }) => ({
@@ -200,7 +201,7 @@ const album = ({ place, data, move }) => {
         Math.hypot(...now.read.flatMap((row, t) => row.map((x, j) => x - grays[t][j]))) /
         Math.hypot(...grays.slice(0, state.written).flat()),
       kept: kept(),
-      holds: Math.floor(kept() / (state.d + SIZE)),
+      holds: Math.floor(kept() / (state.d + PIXELS)),
     }),
     table: () => ({ read: now.read }),
     remarks: () =>
