@@ -2,8 +2,9 @@
 // error whose message is a sentence to read. What measures is sent to a worker as text, after the book's linear algebra
 // (linalg.js): each function gets what those before it return, and sees nothing else.
 {
+  /** Numbers in each format. */
   const formats = () => {
-    // Numbers. A format has its bits of exponent and mantissa; E4M3 has no infinity, and NaN where all bits are set.
+    // A format has its bits of exponent and mantissa; E4M3 has no infinity, and NaN where all bits are set.
     const SMALL = { __proto__: null, F16: [5, 10], BF16: [8, 7], F8_E4M3: [4, 3], F8_E5M2: [5, 2] },
       PLAIN = { __proto__: null, F32: Float32Array, F64: Float64Array };
     const SIZES = {
@@ -70,6 +71,7 @@
     return { SIZES, isPacked, isFloat, decode, encode, inBfloat16 };
   };
 
+  /** What the header of a safetensors file says, checked to the last byte. */
   const headers = ({ SIZES }) => {
     const MOST_HEADER = 25e6; // bytes
     const refuse = (words) => {
@@ -157,6 +159,7 @@
     return { MOST_HEADER, refuse, parse, checkTensor, safetensors };
   };
 
+  /** Files of each kind, and a safetensors file to be saved. */
   const kindsOfFiles = ({ MOST_HEADER, refuse, parse, checkTensor, safetensors }) => {
     const npy = async (file) => {
       const head = new DataView(await file.slice(0, 12).arrayBuffer()),
@@ -236,6 +239,7 @@
     return { openFile, pack };
   };
 
+  /** The numbers of one tensor, or why it cannot be read. */
   const tensors = ({ SIZES, isPacked, isFloat, decode, refuse }) => {
     const MOST_NUMBERS = 2 ** 26,
       MOST_SIDE = 8192; // of one weight: 256 MB decoded, 512 MB for its Gram matrix

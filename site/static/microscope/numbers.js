@@ -3,6 +3,7 @@
 // Squaring costs: a singular value below the first times sqrt(n eps), some 1e-7 of it, is rounding, and counts as such.
 // A product is never squared: its values are exact to about 1e-14 of the first.
 {
+  /** Gram matrices. */
   const products = () => {
     const CHUNK = 256;
     /** Add the products of n columns of CHUNK numbers, which lie one after another, to the lower half of g (n x n). */
@@ -63,7 +64,9 @@
     return { gram };
   };
 
+  /** Eigenvalues of symmetric matrices. */
   const eigen = ({ addTimes }) => {
+    const EPS = 2 ** -52;
     /** Reflect a symmetric matrix, given by its lower half and overwritten, into three diagonals (Householder, 1958). */
     const tridiagonal = (g, n, tick) => {
       let [d, e, v, w, u, p] = Array.from({ length: 6 }, () => new Float64Array(n));
@@ -120,7 +123,6 @@
       }
       return { d, e };
     };
-    const EPS = 2 ** -52;
     /** The eigenvalues of a symmetric matrix of three diagonals, by implicit QL steps (Dubrulle, Martin, Wilkinson, 1968). */
     const eigenvalues = ({ d, e }) => {
       const n = d.length,
@@ -161,6 +163,7 @@
     return { tridiagonal, eigenvalues };
   };
 
+  /** The spectra of weights and of products, and what they say. */
   const reports = ({ addTimes, transpose, matmul, qr, layers, gram, tridiagonal, eigenvalues }) => {
     const EPS = 2 ** -52,
       SHARES = [0.9, 0.95, 0.99];

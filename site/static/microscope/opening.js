@@ -1,5 +1,6 @@
 // What the files that were dropped hold, by the names of their tensors: weights, heads, and an adapter.
 {
+  /** What the names of tensors say. */
   const names = ({ sides }) => {
     const ROLES = {
       lora_A: "a",
@@ -76,6 +77,7 @@
     return { LATENT, SCALES, pairsOf, findGroups, endsOf };
   };
 
+  /** What a configuration says. */
   const configurations = ({ refuse }) => {
     // What changes the base weights, too, or puts something between the factors: names of starts, keys of a configuration.
     const STARTS = /^"(pissa|olora|corda|loftq|lora_ga)/i,
@@ -118,6 +120,7 @@
     return { whole, headsIn, patternOf, flawOf };
   };
 
+  /** What is open, sorted; the parts after this one read it in `state`. */
   const opening = ({
     LATENT,
     SCALES,

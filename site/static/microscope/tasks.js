@@ -1,5 +1,6 @@
 // What the page asks of its worker, once the files are open: measure a weight, heads, or an adapter, or make it smaller.
 {
+  /** Weights and heads. */
   const weighing = ({
     state,
     refuse,
@@ -159,6 +160,7 @@
     return { settings, columns, update, merge };
   };
 
+  /** Smaller adapters. */
   const shrinking = ({
     state,
     SIZES,
