@@ -115,15 +115,21 @@ const numbersBar = (place, size) => {
   };
 };
 
+/** The pictures that are drawn by rule, and one that came as numbers. */
+const firstPictures = ({ size, attention }) => {
+  const { shapes, noise, fromGrays } = samplePictures;
+  return {
+    ...shapes,
+    noise: noise(size),
+    attention: fromGrays(attention.flat(), attention.length),
+  };
+};
+
 const tilt = ({ place, data, move, tell }) => {
   const { size } = data;
   const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
-  const { shapes, noise, fromGrays, turned } = samplePictures;
-  const sources = {
-    ...shapes,
-    noise: noise(size),
-    attention: fromGrays(data.attention.flat(), data.attention.length),
-  };
+  const { fromGrays, turned } = samplePictures;
+  const sources = firstPictures(data);
   // What is wished, and what the worker was asked for; the picture that was decomposed, and the error of each cut.
   let state = {},
     asked = "",
