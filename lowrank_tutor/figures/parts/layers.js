@@ -34,9 +34,13 @@ const layerPictures = (() => {
   };
 
   const grays = ({ data, paint }, rows) => {
-    const values = rows.flatMap((row) => [...row]);
-    // An image rounds them, and keeps them within 0 and 255.
-    values.forEach((value, i) => data.fill(value, 4 * i, 4 * i + 3));
+    // An image rounds its numbers, and keeps them within 0 and 255.
+    let at = 0;
+    for (const row of rows)
+      for (const gray of row) {
+        data[at] = data[at + 1] = data[at + 2] = gray;
+        at += 4;
+      }
     paint();
   };
 
