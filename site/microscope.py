@@ -16,7 +16,7 @@ from lowrank_tutor.storyteller.in_numpy import HEADS, trained_weights
 
 PAGE = "book/microscope"
 FOLDER = "microscope"  # of the static files
-SCRIPTS = ["linalg", "files", "numbers", "tasks", "words", "sentences", "work", "lists", "page"]
+SCRIPTS = "linalg files numbers opening tasks words sentences work lists page".split()
 LINALG = Path(lowrank_tutor.__file__).parent / "figures" / "parts" / "linalg.js"
 ADAPTER = Path(__file__).parent / "adapter.json"
 

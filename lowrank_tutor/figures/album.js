@@ -1,124 +1,164 @@
 // An album that is written over: what a state of fixed size gives back. Its data and sentences are in album.py.
-const album = ({ place, data, move }) => {
-  const { widths, methods } = data,
-    SIDE = 8,
-    SIZE = 64,
-    GAP = 3,
-    STEP = SIDE + GAP;
-  const READ =
-    "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another";
-  const KEPT = {
-    state: "The state, {d} by 64. Left and above: the sheet that was written last",
-    cache: "The cache: a row for each picture, and a key of {d} numbers beside it",
-    best: "The best state, {d} by 64",
-  };
-  const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))),
-    count = grays.length;
-  const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16)); // two digits each
-  const zeros = () => Array.from({ length: SIZE }, () => 0);
-  let state = null,
-    table = [],
-    read = [],
-    right = [],
-    last = null; // the sheet that was written last
+// Pixels of a side of a picture, and pictures of a row; pixels from one to the next, and of the album, shown larger.
+const SIDE = 8;
+const PIXELS = SIDE * SIDE;
+const STEP = SIDE + 3;
+const WIDE = SIDE * STEP - 3;
+// Pixels that the last sheet's column and row stand off, and are wide.
+const EDGE = 8,
+  THICK = 5;
+const READ =
+  "What each key reads now, the oldest first. Teal frame: nearest to its own picture; orange: to another";
+const KEPT = {
+  state: "The state, {d} by 64. Left and above: the sheet that was written last",
+  cache: "The cache: a row for each picture, and a key of {d} numbers beside it",
+  best: "The best state, {d} by 64",
+};
+const { matmul, svd } = lowrankLinalg;
 
-  const keysOf = (d, written) =>
-    normal.slice(0, written).map((key) => {
-      const part = key.slice(0, d),
-        length = Math.hypot(...part);
-      return part.map((x) => x / length);
-    });
-  const { matmul } = lowrankLinalg;
-  const add = (key, change) =>
-    key.forEach((x, i) => change.forEach((y, j) => (table[i][j] += x * y)));
-  /** The state with the least error: the pseudo-inverse of the keys times the values. */
-  const best = (keys) => {
-    const { u, s, v } = lowrankLinalg.svd(keys),
-      written = grays.slice(0, keys.length);
-    s.forEach((size, l) =>
-      add(
-        v.map((row) => row[l]),
-        vectors.average(
-          written,
-          u.map((row) => row[l] / size),
-        ),
-      ),
-    );
-  };
-  const compute = ({ written, d, method }) => {
-    const keys = keysOf(d, written);
-    table = Array.from({ length: d }, zeros);
-    if (method === "best") best(keys);
-    else
-      keys.forEach((key, t) => {
-        const [before] = method === "delta" ? matmul([key], table) : [zeros()];
-        const change = grays[t].map((value, j) => value - before[j]);
-        add(key, change);
-        last = { key, change };
-      });
-    read = method === "cache" ? grays.slice(0, written) : matmul(keys, table);
-    right = read.map((row, t) => {
-      const far = (i) => row.reduce((sum, x, j) => sum + (x - grays[i][j]) ** 2, 0);
-      const own = far(t);
-      return keys.every((_, i) => i === t || far(i) > own);
-    });
-  };
+/** The first d numbers of each key, made a direction of length 1. */
+const keysOf = (normal, d) =>
+  normal.map((key) => {
+    const part = key.slice(0, d),
+      length = Math.hypot(...part);
+    return part.map((x) => x / length);
+  });
 
-  // Thumbnails on a canvas, their frames above it
-  const panels = controls.box(place, "panels");
-  const wide = SIDE * STEP - GAP; // pixels of the canvas, which is shown larger
-  const left = controls.titled(panels, READ),
-    layer = controls.box(left, "frames");
+const emptyState = (keys, values) => keys[0].map(() => values[0].map(() => 0));
+const add = (rows, key, change) =>
+  rows.forEach((row, i) => change.forEach((y, j) => (row[j] += key[i] * y)));
+
+/** The state with the least error: the pseudo-inverse of the keys times the values. */
+const bestState = (keys, values) => {
+  const { u, s, v } = svd(keys);
+  const rows = emptyState(keys, values);
+  s.forEach((size, l) => {
+    const column = (a, by) => a.map((row) => row[l] / by);
+    add(rows, column(v, 1), vectors.average(values, column(u, size)));
+  });
+  return { rows };
+};
+
+/** The state after one picture after another was written, and the sheet that was written last. */
+const writtenState = (keys, values, delta) => {
+  const rows = emptyState(keys, values);
+  let sheet = null;
+  keys.forEach((key, t) => {
+    const [before] = matmul([key], rows);
+    const change = values[t].map((value, j) => value - (delta ? before[j] : 0));
+    add(rows, key, change);
+    sheet = { key, change };
+  });
+  return { rows, sheet };
+};
+
+/** What is kept, what the keys read of it, and whether this is nearest to their own pictures. */
+const readAlbum = (keys, values, method) => {
+  const cache = method === "cache";
+  const kept = cache
+    ? { rows: values }
+    : method === "best"
+      ? bestState(keys, values)
+      : writtenState(keys, values, method === "delta");
+  const read = cache ? values : matmul(keys, kept.rows);
+  const right = read.map((row, t) => {
+    const far = (value) => row.reduce((sum, x, j) => sum + (x - value[j]) ** 2, 0);
+    return values.every((value, i) => i === t || far(value) > far(values[t]));
+  });
+  return { ...kept, read, right };
+};
+
+/** Thumbnails on a canvas, their frames above it; a press on the album writes it up to there. */
+const thumbnails = (layer, count, darkest, write) => {
   const canvas = element("canvas", {
-    width: wide,
-    height: wide,
+    width: WIDE,
+    height: WIDE,
     role: "img",
     "aria-label": READ,
   });
   layer.append(canvas);
-  const frames = stage.make(
-    "svg",
-    { viewBox: [0, 0, wide, wide].join(" "), "aria-hidden": "true" },
-    layer,
-  );
-  const rects = grays.map((_, t) =>
-    stage.make(
-      "rect",
-      {
-        x: (t % SIDE) * STEP - 0.6,
-        y: Math.floor(t / SIDE) * STEP - 0.6,
-        width: SIDE + 1.2,
-        height: SIDE + 1.2,
-      },
-      frames,
-    ),
-  );
-  const pen = canvas.getContext("2d");
+  const viewBox = [0, 0, WIDE, WIDE].join(" ");
+  const frames = stage.make("svg", { viewBox, "aria-hidden": "true" }, layer);
+  const rects = Array.from({ length: count }, (_, t) => {
+    const [x, y] = [t % SIDE, Math.floor(t / SIDE)].map((at) => at * STEP - 0.6);
+    return stage.make("rect", { x, y, width: SIDE + 1.2, height: SIDE + 1.2 }, frames);
+  });
   frames.classList.add("paint");
   stage.follow(
     frames,
     (event) => {
-      // a press on the album writes it up to there
       const box = frames.getBoundingClientRect();
       return [event.clientX - box.left, event.clientY - box.top].map((at) =>
         clamp(Math.floor((at * SIDE) / box.width), 0, SIDE - 1),
       );
     },
-    ([across, down]) => move({ written: down * SIDE + across + 1 }),
+    ([across, down]) => write(down * SIDE + across + 1),
     () => null,
     true,
   );
+  const pen = canvas.getContext("2d");
+  return ({ read, right }) => {
+    const image = pen.createImageData(WIDE, WIDE);
+    read.forEach((values, t) =>
+      values.forEach((value, j) => {
+        const x = (t % SIDE) * STEP + (j % SIDE),
+          y = Math.floor(t / SIDE) * STEP + Math.floor(j / SIDE),
+          gray = 255 - 255 * clamp(value / darkest, 0, 1);
+        image.data.set([gray, gray, gray, 255], 4 * (y * WIDE + x));
+      }),
+    );
+    pen.putImageData(image, 0, 0);
+    rects.forEach((rect, t) =>
+      stage.write(rect, { class: t < read.length ? (right[t] ? "teal" : "orange") : "gray empty" }),
+    );
+  };
+};
+
+/** What is kept, as a picture with the last sheet at its edges. */
+const drawKept = (map, state, { rows, sheet }) => {
+  const tall = state.method === "cache" ? 1 : PIXELS / rows.length;
+  const full = (numbers) => Math.max(...numbers.map(Math.abs)) || 1;
+  const most = full(rows.flat()),
+    scales = sheet && [sheet.key, sheet.change].map(full);
+  layerPictures.signs(
+    map,
+    (i) => {
+      const y = Math.floor(i / (PIXELS + EDGE)) - EDGE,
+        x = (i % (PIXELS + EDGE)) - EDGE;
+      if (x >= 0 && y >= 0) return (rows[Math.floor(y / tall)] || [])[x] / most || 0;
+      if (!sheet || (x < 0 && y < 0)) return 0;
+      if (y >= 0) return x + EDGE < THICK ? sheet.key[Math.floor(y / tall)] / scales[0] : 0;
+      return y + EDGE < THICK ? sheet.change[x] / scales[1] : 0;
+    },
+    (PIXELS + EDGE) ** 2,
+    1,
+  );
+  map.title(fill(KEPT[state.method] || KEPT.state, state));
+};
+
+const album = ({ place, data, move }) => {
+  const { widths, methods } = data;
+  const grays = data.grays.map((row) => [...row].map((gray) => parseInt(gray, 36))),
+    count = grays.length;
+  // Two digits for each number.
+  const normal = data.keys.map((row) => row.match(/../g).map((code) => (code - 50) / 16));
+  let state = null,
+    now = null; // what readAlbum found
+
+  const panels = controls.box(place, "panels");
+  const left = controls.titled(panels, READ),
+    layer = controls.box(left, "frames");
+  const write = (written) => move({ written });
+  const drawThumbnails = thumbnails(layer, count, data.most, write);
   const slider = controls.range(left, {
     label: "pictures written",
     min: 1,
     max: count,
     step: 1,
-    input: (written) => move({ written }),
+    input: write,
   });
   const row = controls.box(left, "control");
-  const more = controls.button(row, "Write one more", () =>
-    move({ written: Math.min(count, state.written + 1) }),
-  );
+  const more = controls.button(row, "Write one more", () => write(state.written + 1));
   const side = controls.box(panels);
   const rule = controls.choice(side, {
     label: "rule",
@@ -130,50 +170,13 @@ const album = ({ place, data, move }) => {
     options: Object.fromEntries(widths.map((d) => [d, String(d)])),
     input: (d) => move({ d: Number(d) }),
   });
-  const EDGE = 8,
-    THICK = 5; // pixels that the last sheet's column and row stand off, and are wide
-  const map = layerPictures.canvas(side, KEPT.state, SIZE + EDGE);
+  const map = layerPictures.canvas(side, KEPT.state, PIXELS + EDGE);
   map.box.classList.add("state");
-  if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box); // a phone shows the two at once
+  // A phone shows the two at once.
+  if (!matchMedia("(min-width: 601px)").matches) layer.after(map.box);
 
-  const draw = () => {
-    const image = pen.createImageData(wide, wide);
-    read.forEach((values, t) =>
-      values.forEach((value, j) => {
-        const x = (t % SIDE) * STEP + (j % SIDE),
-          y = Math.floor(t / SIDE) * STEP + Math.floor(j / SIDE);
-        const at = 4 * (y * wide + x),
-          gray = 255 - 255 * clamp(value / data.most, 0, 1);
-        [0, 1, 2, 3].forEach((channel) => (image.data[at + channel] = channel === 3 ? 255 : gray));
-      }),
-    );
-    pen.putImageData(image, 0, 0);
-    rects.forEach((rect, t) =>
-      stage.write(rect, { class: t < read.length ? (right[t] ? "teal" : "orange") : "gray empty" }),
-    );
-    const full = (rows) => Math.max(...rows.flat().map(Math.abs)) || 1;
-    const rows = state.method === "cache" ? read : table,
-      tall = state.method === "cache" ? 1 : SIZE / table.length;
-    const sheet = { sum: last, delta: last }[state.method];
-    const most = full(rows),
-      scales = sheet && [full([sheet.key]), full([sheet.change])];
-    layerPictures.signs(
-      map,
-      (i) => {
-        const y = Math.floor(i / (SIZE + EDGE)) - EDGE,
-          x = (i % (SIZE + EDGE)) - EDGE;
-        if (x >= 0 && y >= 0) return (rows[Math.floor(y / tall)] || [])[x] / most || 0;
-        if (!sheet || (x < 0 && y < 0)) return 0;
-        if (y >= 0) return x + EDGE < THICK ? sheet.key[Math.floor(y / tall)] / scales[0] : 0;
-        return y + EDGE < THICK ? sheet.change[x] / scales[1] : 0;
-      },
-      (SIZE + EDGE) ** 2,
-      1,
-    );
-    map.title(fill(KEPT[state.method] || KEPT.state, state));
-  };
-
-  const kept = () => (state.method === "cache" ? state.written * (state.d + SIZE) : state.d * SIZE);
+  const kept = () =>
+    state.method === "cache" ? state.written * (state.d + PIXELS) : state.d * PIXELS;
 
   return {
     clean: ({ written, d, method }) => ({
@@ -183,22 +186,24 @@ const album = ({ place, data, move }) => {
     }),
     draw: (wished) => {
       state = wished;
-      compute(state);
-      draw();
-      slider.show(state.written);
-      rule.show(state.method);
-      width.show(String(state.d));
-      more.disabled = state.written === count;
+      const { written, d, method } = state;
+      now = readAlbum(keysOf(normal.slice(0, written), d), grays.slice(0, written), method);
+      drawThumbnails(now);
+      drawKept(map, state, now);
+      slider.show(written);
+      rule.show(method);
+      width.show(String(d));
+      more.disabled = written === count;
     },
     numbers: () => ({
-      given_back: right.filter(Boolean).length,
+      given_back: now.right.filter(Boolean).length,
       error:
-        Math.hypot(...read.flatMap((row, t) => row.map((x, j) => x - grays[t][j]))) /
-        Math.hypot(...grays.slice(0, read.length).flat()),
+        Math.hypot(...now.read.flatMap((row, t) => row.map((x, j) => x - grays[t][j]))) /
+        Math.hypot(...grays.slice(0, state.written).flat()),
       kept: kept(),
-      holds: Math.floor(kept() / (state.d + SIZE)),
+      holds: Math.floor(kept() / (state.d + PIXELS)),
     }),
-    table: () => ({ read }),
+    table: () => ({ read: now.read }),
     remarks: () =>
       ({ cache: ["cache"], best: ["best"], delta: ["old"], sum: ["noisy"] })[state.method],
   };

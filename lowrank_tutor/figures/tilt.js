@@ -1,52 +1,154 @@
 // A picture that can be tilted, and its spectrum, which can be cut. Its sentences are in tilt.py.
-const tilt = ({ place, data, move, tell }) => {
-  const { size } = data;
-  const FLOOR = 1e-4; // weights below that are drawn on the axis
-  const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
-  const sources = {
-    ...samplePictures.shapes,
-    noise: samplePictures.noise(size),
-    attention: samplePictures.fromGrays(data.attention.flat(), data.attention.length),
-  };
-  const sum = new Float64Array(size * size); // of the first `summed` sheets
-  let state = {},
-    asked = "",
-    pending = null; // what is wished, and what the worker was asked for
-  let found = null,
-    errors = [],
-    summed = 0; // the picture that was decomposed, with its sheets; the error of each cut
+const FLOOR = 1e-4; // weights below that are drawn on the axis
 
-  // What there is to see: the picture is turned by its own corners, its spectrum cut by a drag anywhere on it
-  place.append(element("p", {}, "Turn the picture by hand or with the slider. Then drag the cut."));
+/** Whether a sheet is empty, but for what rounding leaves. */
+const isEmpty = (s, i) => s[i] <= 1e-9 * s[0];
+
+/** Let a picture be turned by its own corners: tilted() says how it stands, in degrees, turn(degrees) moves it. */
+const turnable = (canvas, tilted, turn) => {
+  const around = (event) => {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    return [event.clientX - left - width / 2, event.clientY - top - height / 2];
+  };
+  canvas.classList.add("turn");
+  stage.follow(
+    canvas,
+    around,
+    ([x, y], [from, before]) => {
+      const turned = ((Math.atan2(y, x) - from) * 180) / Math.PI;
+      turn(((turned + 540) % 360) - 180 + before);
+    },
+    (event) => {
+      const [x, y] = around(event);
+      return [Math.atan2(y, x), tilted()];
+    },
+    true,
+  );
+};
+
+/** The picture, which can be turned, the sum of its first sheets, and the last of these. */
+const sheetPictures = (place, size, tilted, turn) => {
   const row = controls.box(place, "pictures");
   const original = layerPictures.canvas(row, "picture", size);
   const total = layerPictures.canvas(row, "sum", size);
   const newest = layerPictures.layer(row, "sheet", size);
-  const around = (event) => {
-    const { left, top, width, height } = original.canvas.getBoundingClientRect();
-    return [event.clientX - left - width / 2, event.clientY - top - height / 2];
+  turnable(original.canvas, tilted, turn);
+  return {
+    original,
+    draw: (found, k) => {
+      layerPictures.grays(total, layerPictures.sum(found, k));
+      total.title(k === 1 ? "one sheet" : "sum of " + k + " sheets");
+      const empty = isEmpty(found.s, k - 1);
+      newest.title("sheet " + k + (empty ? " is empty" : " alone"));
+      newest.show(...[found.u, found.v].map((part) => part[k - 1].map((x) => (empty ? 0 : x))));
+    },
   };
-  let held = [0, 0]; // where it was taken hold of: how far from upright, and from the tilt
-  original.canvas.classList.add("turn");
-  stage.follow(
-    original.canvas,
-    around,
-    ([x, y]) => {
-      const turned = ((Math.atan2(y, x) - held[0]) * 180) / Math.PI;
-      move({ tilt: clamp(Math.round(((turned + 540) % 360) - 180 + held[1]), 0, data.max_tilt) });
-    },
-    (event) => {
-      const [x, y] = around(event);
-      held = [Math.atan2(y, x), state.tilt];
-    },
-    true,
-  );
+};
+
+/** The weights of the sheets, and the cut: kept() is where it stands, enough() where it is held, cut(k) moves it. */
+const weightPanel = (place, size, { kept, enough, cut }) => {
+  const panel = stage.panel(place, {
+    label: "weights of the sheets, and the cut",
+    width: 320,
+    height: 216,
+    margin: [10, 8, 34, 56],
+    x: [0.9, 1.15 * size],
+    xLog: true,
+    y: [FLOOR * 0.7, 1.6],
+    yLog: true,
+  });
+  const small = { 0.0001: "10\u207b\u2074", 0.001: "10\u207b\u00b3" };
+  panel.axes({
+    x: [1, 10, 100],
+    y: [1e-4, 1e-3, 1e-2, 0.1, 1],
+    xTitle: "sheet",
+    yTitle: "weight",
+    format: (value) => small[value] || String(value),
+  });
+  panel.handle("cut", {
+    label: "cut: sheets kept",
+    color: "ink",
+    axis: "x",
+    drag: (at) => cut(panel.snap(at, [[enough() + 0.5, at[1]]])[0] - 0.5),
+    step: (dx, dy) => cut(kept() + dx + dy),
+    end: (which) => cut(which < 0 ? 1 : size),
+  });
+  panel.grab("cut");
+  return (s, k) => {
+    const points = s.flatMap((weight, i) =>
+      isEmpty(s, i) ? [] : [[i + 1, Math.max(FLOOR, weight / s[0])]],
+    );
+    const few = points.filter(([i]) => i <= k);
+    panel.dots("kept", few, "teal");
+    panel.dots("rest", points.slice(few.length), "gray small");
+    panel.place("cut", [k + 0.5, 0.01], {
+      value: k,
+      min: 1,
+      max: size,
+      text: k + " of 160 sheets",
+    });
+  };
+};
+
+/** The numbers that the sheets kept need, beside those of the picture. */
+const numbersBar = (place, size) => {
+  const full = size * size,
+    label = "numbers kept";
+  const bar = stage.panel(controls.titled(place, label), {
+    label,
+    width: 320,
+    height: 62,
+    margin: [24, 26, 18, 8],
+    x: [0, 2 * full],
+    y: [0, 1],
+  });
+  const written = (count) => count.toLocaleString("en");
+  bar.axes({ x: [0, 2 * full], format: written });
+  return (kept) => {
+    bar.rect("kept", [0, 0], [kept, 1], (kept > full ? "orange" : "teal") + " solid");
+    bar.line(
+      "full",
+      [0, 1.4].map((y) => [full, y]),
+      "ink",
+    );
+    bar.text("words", [full, 1.7], "the picture itself: " + written(full), "ink middle");
+  };
+};
+
+/** The pictures that are drawn by rule, and one that came as numbers. */
+const firstPictures = ({ size, attention }) => {
+  const { shapes, noise, fromGrays } = samplePictures;
+  return {
+    ...shapes,
+    noise: noise(size),
+    attention: fromGrays(attention.flat(), attention.length),
+  };
+};
+
+const tilt = ({ place, data, move, tell }) => {
+  const { size } = data;
+  const decompose = background((input, linalg) => ({ ...input, ...linalg.layers(input.rows) }));
+  const { fromGrays, turned } = samplePictures;
+  const sources = firstPictures(data);
+  // What is wished, and what the worker was asked for; the picture that was decomposed, and the error of each cut.
+  let state = {},
+    asked = "",
+    pending = null,
+    found = null,
+    errors = [];
+  const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
+  const enough = () => errors.findIndex((error) => error <= data.enough);
+
+  // What there is to see: the picture is turned by its own corners, its spectrum cut by a drag anywhere on it
+  place.append(element("p", {}, "Turn the picture by hand or with the slider. Then drag the cut."));
+  const turn = (degrees) => move({ tilt: clamp(Math.round(degrees), 0, data.max_tilt) });
+  const pictures = sheetPictures(place, size, () => state.tilt, turn);
   const slider = controls.range(place, {
     label: "tilt",
     min: 0,
     max: data.max_tilt,
     step: 1,
-    input: (degrees) => move({ tilt: degrees }),
+    input: turn,
   });
   controls.player(controls.box(place), {
     words: "Build it up",
@@ -57,44 +159,8 @@ const tilt = ({ place, data, move, tell }) => {
   });
   const panels = controls.box(place, "panels");
   const [spectrum, side] = [controls.box(panels), controls.box(panels)];
-  const panel = stage.panel(spectrum, {
-    label: "weights of the sheets, and the cut",
-    width: 320,
-    height: 216,
-    margin: [10, 8, 34, 56],
-    x: [0.9, 1.15 * size],
-    xLog: true,
-    y: [FLOOR * 0.7, 1.6],
-    yLog: true,
-  });
-  panel.axes({
-    x: [1, 10, 100],
-    y: [1e-4, 1e-3, 1e-2, 0.1, 1],
-    xTitle: "sheet",
-    yTitle: "weight",
-    format: (value) =>
-      String(value).replace("0.0001", "10\u207b\u2074").replace("0.001", "10\u207b\u00b3"),
-  });
-  const cut = (k) => move({ k: clamp(Math.round(k), 1, size) });
-  const enough = () => errors.findIndex((error) => error <= data.enough);
-  panel.handle("cut", {
-    label: "cut: sheets kept",
-    color: "ink",
-    axis: "x",
-    drag: (at) => cut(panel.snap(at, [[enough() + 0.5, at[1]]])[0] - 0.5),
-    step: (dx, dy) => cut(state.k + dx + dy),
-    end: (which) => cut(which < 0 ? 1 : size),
-  });
-  panel.grab("cut");
-  const bar = stage.panel(controls.titled(side, "numbers kept"), {
-    label: "numbers kept",
-    width: 320,
-    height: 62,
-    margin: [24, 26, 18, 8],
-    x: [0, 2 * size * size],
-    y: [0, 1],
-  });
-  bar.axes({ x: [0, 2 * size * size], format: (value) => value.toLocaleString("en") });
+  const drawWeights = weightPanel(spectrum, size, { kept: () => state.k, enough, cut });
+  const drawBar = numbersBar(side, size);
 
   // What can be chosen
   const others = side.appendChild(element("details", {}, element("summary", {}, "other pictures")));
@@ -105,7 +171,7 @@ const tilt = ({ place, data, move, tell }) => {
   });
   choice.offer("own", false);
   photo.offer(others, size, tell, (grays) => {
-    sources.own = samplePictures.fromGrays(grays, size);
+    sources.own = fromGrays(grays, size);
     asked = ""; // a second photo is another picture of the same name
     choice.offer("own", true);
     move({ picture: "own" });
@@ -115,95 +181,22 @@ const tilt = ({ place, data, move, tell }) => {
   const key = (wished) => wished.picture + " " + wished.tilt;
   const prepare = async (wished) => {
     const { picture, tilt: degrees } = wished;
-    if (!sources[picture]) {
-      // it came with the page
-      sources[picture] = samplePictures.fromGrays(
-        await photo.fromAddress(data[picture], size),
-        size,
-      );
-      if (asked !== key(wished)) return pending; // something else was asked for meanwhile
-    }
-    const turned = samplePictures.turned(sources[picture], degrees, size, data.fine);
-    show(turned);
-    const answer = await decompose({ rows: turned, picture, degrees });
+    sources[picture] ??= fromGrays(await photo.fromAddress(data[picture], size), size); // it came with the page
+    if (asked !== key(wished)) return pending; // something else was asked for meanwhile
+    const rows = turned(sources[picture], degrees, size, data.fine);
+    layerPictures.grays(pictures.original, rows);
+    const answer = await decompose({ rows, picture, degrees });
     if (asked === key(wished)) pending = null;
-    if (answer === found) return undefined; // it answered several
+    if (answer === found) return; // it answered several
     found = answer;
-    let tail = 0;
-    const tails = found.s.reduceRight((all, s) => [(tail += s * s), ...all], [0]);
-    errors = tails.map((part) => Math.sqrt(part / (tails[0] || 1)));
-    sum.fill(0);
-    summed = 0;
-    return draw();
+    errors = lowrankLinalg.errors(found.s);
+    draw();
   };
-  const show = (turned) =>
-    layerPictures.grays(
-      original,
-      turned.flatMap((values) => Array.from(values)),
-    );
-
-  /** Bring the sum to k layers: a drag adds or takes away only what lies between. */
-  const addUp = (k) => {
-    while (summed !== k) {
-      const sign = summed < k ? 1 : -1,
-        at = summed < k ? summed++ : --summed;
-      const u = found.u[at],
-        v = found.v[at],
-        weight = sign * found.s[at];
-      for (let i = 0; i < size; i++) {
-        const w = weight * u[i],
-          start = i * size;
-        if (w) for (let j = 0; j < size; j++) sum[start + j] += w * v[j];
-      }
-    }
-  };
-  const isZero = (weight) => weight <= 1e-9 * found.s[0]; // but for what rounding leaves
   const draw = () => {
     if (!found) return;
-    const { k } = state;
-    addUp(k);
-    layerPictures.grays(total, sum);
-    total.title(k === 1 ? "one sheet" : "sum of " + k + " sheets");
-    const empty = isZero(found.s[k - 1]),
-      { u, v } = found;
-    newest.title("sheet " + k + (empty ? " is empty" : " alone"));
-    newest.show(...[u[k - 1], v[k - 1]].map((part) => (empty ? part.map(() => 0) : part)));
-    const points = found.s.flatMap((s, i) =>
-      isZero(s) ? [] : [[i + 1, Math.max(FLOOR, s / found.s[0])]],
-    );
-    panel.dots(
-      "kept",
-      points.filter(([i]) => i <= k),
-      "teal",
-    );
-    panel.dots(
-      "rest",
-      points.filter(([i]) => i > k),
-      "gray small",
-    );
-    panel.place("cut", [k + 0.5, 0.01], {
-      value: k,
-      min: 1,
-      max: size,
-      text: k + " of 160 sheets",
-    });
-    const kept = 2 * size * k,
-      full = size * size;
-    bar.rect("kept", [0, 0], [kept, 1], kept > full ? "orange solid" : "teal solid");
-    bar.line(
-      "full",
-      [
-        [full, 0],
-        [full, 1.4],
-      ],
-      "ink",
-    );
-    bar.text(
-      "words",
-      [full, 1.7],
-      "the picture itself: " + full.toLocaleString("en"),
-      "ink middle",
-    );
+    pictures.draw(found, state.k);
+    drawWeights(found.s, state.k);
+    drawBar(2 * size * state.k);
   };
 
   return {
@@ -238,9 +231,9 @@ const tilt = ({ place, data, move, tell }) => {
     table: () => ({ picture: found.rows.map((values) => Array.from(values)) }),
     values: () => ({ subject: data.subjects[found.picture], tilt: found.degrees }),
     remarks: () => {
-      if (found.s[0] === 0) return ["black"];
-      if (found.rows.every((values) => values.every((value) => value === found.rows[0][0])))
-        return ["even"];
+      const { s, rows } = found;
+      if (s[0] === 0) return ["black"];
+      if (rows.every((row) => row.every((gray) => gray === rows[0][0]))) return ["even"];
       return state.k > size / 2 ? ["beyond"] : [];
     },
     eases: { tilt: 1, k: 1 },

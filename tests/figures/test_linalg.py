@@ -63,8 +63,8 @@ def test_svd(js, name):
 @pytest.mark.parametrize("name", [name for name in MATRICES if name not in ("tiny", "huge")])
 def test_qr(js, name):
     a = MATRICES[name]
-    found = js("qr", a.tolist())
-    q, r = np.array(found["q"]), np.array(found["r"])
+    found = js("qr", a.T.tolist())
+    q, r = (np.array(found[part]).T for part in "qr")
     assert q.shape == (len(a), min(a.shape))
     assert np.abs(q @ r - a).max() <= 1e-12 * max(1, np.abs(a).max()) * len(a)
     assert np.abs(q.T @ q - np.eye(min(a.shape))).max() <= 1e-10

@@ -38,10 +38,10 @@ from lowrank_tutor.svd import choose_rank, relative_error, tail_error
 PAGE = "book/microscope.html"
 SCRIPTS = [
     ROOT / "lowrank_tutor/figures/parts/linalg.js",
-    *((ROOT / "site/static/microscope").glob("[fnt]*.js")),
+    *sorted((ROOT / "site/static/microscope").glob("[fnot]*.js")),
 ]
 ASK = """async ({ files, steps }) => {
-  const tasks = microscopeTasks(microscopeFiles(), microscopeNumbers(lowrankLinalg)), told = [];
+  const tasks = eval(lowrankLinalg.source(...microscopeParts)), told = [];
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   told.push(await tasks.open(files.map(([name, text]) =>
     new File([bytes(text), new Uint8Array(name === "large.safetensors" ? 1e8 : 0)], name))));

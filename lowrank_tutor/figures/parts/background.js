@@ -9,9 +9,9 @@
 const REST = 30000; // milliseconds: a worker that stayed for ever would keep a figure that a notebook has thrown away
 const background = (task) => {
   const code =
-    "const linalg = (" +
-    lowrankLinalg.source +
-    ")();\nconst task = " +
+    "const linalg = " +
+    lowrankLinalg.source() +
+    ";\nconst task = " +
     task.toString() +
     ";\n" +
     "onmessage = (event) => { try { postMessage({ answer: task(event.data, linalg) }); }" +

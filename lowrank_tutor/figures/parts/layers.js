@@ -25,11 +25,22 @@ const layerPictures = (() => {
     };
   };
 
-  const grays = ({ data, paint }, values) => {
-    for (let i = 0; i < values.length; i++) {
-      // an image rounds them, and keeps them within 0 and 255
-      data[4 * i] = data[4 * i + 1] = data[4 * i + 2] = values[i];
-    }
+  /** The rows of the sum of the first k sheets; u and v are given by columns. */
+  const sum = ({ u, s, v }, k) => {
+    const rows = Array.from(u[0], () => new Float64Array(v[0].length));
+    for (let l = 0; l < k; l++)
+      rows.forEach((row, i) => lowrankLinalg.addTimes(row, v[l], s[l] * u[l][i]));
+    return rows;
+  };
+
+  const grays = ({ data, paint }, rows) => {
+    // An image rounds its numbers, and keeps them within 0 and 255.
+    let at = 0;
+    for (const row of rows)
+      for (const gray of row) {
+        data[at] = data[at + 1] = data[at + 2] = gray;
+        at += 4;
+      }
     paint();
   };
 
@@ -87,5 +98,5 @@ const layerPictures = (() => {
     };
   };
 
-  return { canvas, grays, signs, layer };
+  return { canvas, sum, grays, signs, layer };
 })();

@@ -2,32 +2,38 @@
 //
 // Chapter 2 explains the decomposition. A matrix is an array of rows; no function changes its arguments. Entries are
 // finite, of a size between 1e-75 and 1e75, or zero. A page that loads this file alone finds `lowrankLinalg`; inside
-// the block of an instrument the name stays within, and `source` is what a worker runs.
-var lowrankLinalg = (function make() {
-  const EPS = 2 ** -52;
-  const MAX_SWEEPS = 30; // for each singular value; 2 are usual
-
+// the block of an instrument the name stays within, and `source` is what a worker runs, with more parts if it likes: each
+// gets what those before it return, and sees nothing else.
+const linalgProducts = () => {
   const dot = (x, y, from = 0) => {
+    // Two sums, so that no addition waits for the one before.
     let even = 0,
       odd = 0,
-      i = from; // two sums, so that no addition waits for the one before
+      i = from;
     for (; i + 1 < x.length; i += 2) {
       even += x[i] * y[i];
       odd += x[i + 1] * y[i + 1];
     }
     return i < x.length ? even + odd + x[i] * y[i] : even + odd;
   };
-  const norm = (x) => Math.sqrt(dot(x, x));
-  const unit = (n, i) => {
-    const x = new Float64Array(n);
-    x[i] = 1;
-    return x;
+  /** The squared distances of points 1 and 0, 2 and 0, 2 and 1, 3 and 0, ... in their first `width` coordinates. */
+  const distances = (points, width) =>
+    points.flatMap((x, i) =>
+      points.slice(0, i).map((y) => {
+        let sum = 0;
+        for (let j = 0; j < width; j++) sum += (x[j] - y[j]) ** 2;
+        return sum;
+      }),
+    );
+  /** Add w times y to x. */
+  const addTimes = (x, y, w, from = 0) => {
+    for (let i = from; i < x.length; i++) x[i] += w * y[i];
   };
-  const units = (n, count) => Array.from({ length: count }, (_, i) => unit(n, i));
+  /** The first `count` columns of the identity. */
+  const units = (n, count) =>
+    Array.from({ length: count }, (_, i) => new Float64Array(n).fill(1, i, i + 1));
   /** The columns of a matrix, or the rows of one given by columns. */
-  const transpose = (a) =>
-    a[0] ? Array.from(a[0], (_, j) => Float64Array.from(a, (row) => row[j])) : [];
-  const plain = (a) => a.map((row) => Array.from(row));
+  const transpose = (a) => Array.from(a[0], (_, j) => Float64Array.from(a, (row) => row[j]));
 
   /** The product of a (m x p) and b (p x n): m x n. */
   const matmul = (a, b) => {
@@ -37,10 +43,18 @@ var lowrankLinalg = (function make() {
 
   /** The softmax of a list of scores: positive weights of sum 1, a larger score a larger weight. */
   const softmax = (scores) => {
-    const top = Math.max(...scores); // without it, exp(1000) would be infinite
+    // Without the top, exp(1000) would be infinite.
+    const top = Math.max(...scores);
     const powers = Array.from(scores, (score) => Math.exp(score - top));
     const sum = powers.reduce((a, b) => a + b, 0);
     return powers.map((power) => power / sum);
+  };
+
+  /** The relative error of a matrix that is cut after 0, 1, ... singular values: of the length of s, what is left. */
+  const errors = (s) => {
+    let rest = 0;
+    const tails = s.reduceRight((all, x) => [(rest += x * x), ...all], [0]);
+    return tails.map((tail) => Math.sqrt(tail / (tails[0] || 1)));
   };
 
   /** A generator of standard normal numbers: the same seed, a whole number, gives the same sequence everywhere. */
@@ -53,26 +67,27 @@ var lowrankLinalg = (function make() {
       bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
       return (((bits ^ (bits >>> 14)) >>> 0) + 0.5) / 2 ** 32;
     };
-    return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform()); // Box and Muller, 1958
+    // Box and Muller, 1958.
+    return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
   };
 
-  /** Subtract w times y from x. */
-  const subtract = (x, y, w, from = 0) => {
-    for (let i = from; i < x.length; i++) x[i] -= w * y[i];
-  };
+  return { dot, distances, addTimes, units, transpose, matmul, softmax, errors, normal };
+};
 
+const linalgMirrors = ({ dot, addTimes, units }) => {
   /** Reflect x in the plane perpendicular to v, of squared length vv, whose entries before `from` are zero. */
-  const reflect = (x, v, vv, from) => subtract(x, v, (2 * dot(v, x, from)) / vv, from);
+  const reflect = (x, v, vv, from) => addTimes(x, v, (-2 * dot(v, x, from)) / vv, from);
 
   /** The mirror that sends x to a multiple of unit vector k and leaves the entries before it alone. */
   const mirror = (x, k) => {
     const v = x.slice().fill(0, 0, k);
-    v[k] += (v[k] < 0 ? -1 : 1) * norm(v);
+    v[k] += (v[k] < 0 ? -1 : 1) * Math.sqrt(dot(v, v));
     return [v, dot(v, v)];
   };
 
-  /** Columns of Q, if `both` are asked for, and R for a matrix given by its columns, by Householder's reflections. */
-  const qrOfColumns = (given, both = true) => {
+  // A = Q R by Householder's reflections, all of them by columns: q (m x r, if `both` are asked for) is orthonormal,
+  // r (r x n) is upper triangular, its diagonal never negative.
+  const qr = (given, both = true) => {
     const m = given[0].length,
       rank = Math.min(m, given.length);
     const r = given.map((column) => Float64Array.from(column));
@@ -88,38 +103,19 @@ var lowrankLinalg = (function make() {
       if (vv) for (let i = j; i < rank; i++) reflect(q[i], v, vv, j);
     }
     for (let j = 0; j < rank; j++) {
-      if (r[j][j] >= 0) continue; // a diagonal that is not negative makes the factors unique
+      // A diagonal that is not negative makes the factors unique.
+      if (r[j][j] >= 0) continue;
       q[j]?.forEach((x, i) => (q[j][i] = -x));
       r.forEach((column) => (column[j] = -column[j]));
     }
     return { q, r: r.map((column, j) => column.slice(0, rank).fill(0, Math.min(j + 1, rank))) };
   };
 
-  /** A = Q R: q (m x r) has orthonormal columns, r (r x n) is upper triangular, its diagonal never negative. */
-  const qr = (a) => {
-    const found = qrOfColumns(transpose(a));
-    return { q: plain(transpose(found.q)), r: plain(transpose(found.r)) };
-  };
-
-  /** Replace columns x and y by c x + s y and c y - s x. */
-  const rotate = (x, y, c, s) => {
-    for (let i = 0; i < x.length; i++) {
-      const old = x[i];
-      x[i] = c * old + s * y[i];
-      y[i] = c * y[i] - s * old;
-    }
-  };
-  /** The cosine, the sine and the length r for which c f + s g = r and c g - s f = 0. */
-  const turn = (f, g) => {
-    const r = Math.hypot(f, g);
-    return r ? [f / r, g / r, r] : [1, 0, 0];
-  };
-
   /** Reflect the columns of a, from `first` on, along the vector with entry w[i] for column i. */
   const reflectAcross = (a, w, ww, first) => {
     const along = new Float64Array(a[0].length);
-    for (let i = first; i < w.length; i++) subtract(along, a[i], -w[i]);
-    for (let i = first; i < w.length; i++) subtract(a[i], along, (2 * w[i]) / ww);
+    for (let i = first; i < w.length; i++) addTimes(along, a[i], w[i]);
+    for (let i = first; i < w.length; i++) addTimes(a[i], along, (-2 * w[i]) / ww);
   };
   /** A = U B V^T for tall A given by columns: B has diagonal d and, above it, e; both change sign freely. */
   const bidiagonal = (a) => {
@@ -152,6 +148,28 @@ var lowrankLinalg = (function make() {
     const d = a.map((column, k) => column[k]),
       e = a.slice(1).map((column, k) => column[k]);
     return { u: back(left, m, 0), d, e, v: back(right, n, 1) };
+  };
+
+  return { qr, bidiagonal };
+};
+
+const linalgValues = ({ transpose, bidiagonal }) => {
+  const EPS = 2 ** -52;
+  // Sweeps for each singular value; 2 are usual.
+  const MAX_SWEEPS = 30;
+
+  /** Replace columns x and y by c x + s y and c y - s x. */
+  const rotate = (x, y, c, s) => {
+    for (let i = 0; i < x.length; i++) {
+      const old = x[i];
+      x[i] = c * old + s * y[i];
+      y[i] = c * y[i] - s * old;
+    }
+  };
+  /** The cosine, the sine and the length r for which c f + s g = r and c g - s f = 0. */
+  const turn = (f, g) => {
+    const r = Math.hypot(f, g);
+    return r ? [f / r, g / r, r] : [1, 0, 0];
   };
 
   /** One sweep over rows lo to hi of a bidiagonal matrix, by rotations of its columns (v) and rows (u). */
@@ -203,11 +221,7 @@ var lowrankLinalg = (function make() {
   const layers = (a) => {
     const wide = a.length < a[0].length;
     const given = wide ? a.map((row) => Float64Array.from(row)) : transpose(a);
-    const largest =
-      given.reduce(
-        (most, column) => column.reduce((top, x) => Math.max(top, Math.abs(x)), most),
-        0,
-      ) || 1;
+    const largest = Math.max(...given.map((column) => Math.max(...column.map(Math.abs)))) || 1;
     given.forEach((column) => column.forEach((x, i) => (column[i] = x / largest)));
     const b = bidiagonal(given);
     diagonalize(b);
@@ -218,14 +232,20 @@ var lowrankLinalg = (function make() {
     return { u: wide ? v : u, s, v: wide ? u : v };
   };
 
-  /**
-   * A = U diag(s) V^T: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n). Columns of u and v are
-   * orthonormal, also where s is 0; errors are a few hundred roundings of the largest singular value.
-   */
+  // A = U diag(s) V^T: u (m x r), s (r numbers, largest first), v (n x r), r = min(m, n). Columns of u and v are
+  // orthonormal, also where s is 0; errors are a few hundred roundings of the largest singular value.
   const svd = (a) => {
-    const found = layers(a);
-    return { u: plain(transpose(found.u)), s: found.s, v: plain(transpose(found.v)) };
+    const { u, s, v } = layers(a);
+    const rows = (columns) => Array.from(columns[0], (_, i) => columns.map((column) => column[i]));
+    return { u: rows(u), s, v: rows(v) };
   };
 
-  return { svd, qr, qrOfColumns, matmul, softmax, normal, layers, source: make.toString() };
-})();
+  return { layers, svd };
+};
+
+const linalgParts = [linalgProducts, linalgMirrors, linalgValues];
+const joinLinalg = (parts) => parts.reduce((all, part) => ({ ...all, ...part(all) }), {});
+var lowrankLinalg = {
+  ...joinLinalg(linalgParts),
+  source: (...more) => "(" + joinLinalg + ")([" + [...linalgParts, ...more] + "])",
+};

@@ -11,35 +11,18 @@ const throws = (() => {
     const stream = (seed, i) =>
       linalg.normal(Math.imul(seed, 0x9e3779b1) + Math.imul(i + 1, 0x85ebca6b));
     const list = (count, draw) => Float64Array.from({ length: count }, draw);
-    const dot = (x, y) => {
-      let sum = 0;
-      for (let j = 0; j < x.length; j++) sum += x[j] * y[j];
-      return sum;
-    };
-    const distances = (points, width) => {
-      const squares = [];
-      for (let i = 0; i < points.length; i++) {
-        for (let j = 0; j < i; j++) {
-          let sum = 0;
-          for (let c = 0; c < width; c++) sum += (points[i][c] - points[j][c]) ** 2;
-          squares.push(sum);
-        }
-      }
-      return squares;
-    };
     const points = Array.from({ length: n }, (_, i) => list(d, stream(0, i)));
-    const before = distances(points, d);
+    const before = linalg.distances(points, d);
     const answers = seeds.map((seed) => {
       const products = points.map(() => new Float64Array(rows));
       for (let row = 0; row < rows; row++) {
         const numbers = list(d, stream(seed, row));
-        points.forEach((point, i) => (products[i][row] = dot(numbers, point)));
+        points.forEach((point, i) => (products[i][row] = linalg.dot(numbers, point)));
       }
       if (!k) return products;
-      return distances(products, k).reduce(
-        (worst, sum, i) => Math.max(worst, Math.abs(sum / k / before[i] - 1)),
-        0,
-      );
+      return linalg
+        .distances(products, k)
+        .reduce((worst, sum, i) => Math.max(worst, Math.abs(sum / k / before[i] - 1)), 0);
     });
     return { n, d, seeds, points, before, answers };
   };
@@ -50,15 +33,7 @@ const throws = (() => {
 
   /** What the throw did to the pairs: each ratio of squared distances, and how far they are off 1, rising. */
   const measure = ({ answers, before }, k) => {
-    const ratios = [],
-      products = answers[0];
-    products.forEach((x, i) =>
-      products.slice(0, i).forEach((y) => {
-        let sum = 0;
-        for (let row = 0; row < k; row++) sum += (x[row] - y[row]) * (x[row] - y[row]);
-        ratios.push(sum / k / before[ratios.length]);
-      }),
-    );
+    const ratios = lowrankLinalg.distances(answers[0], k).map((sum, i) => sum / k / before[i]);
     const off = ratios.map((ratio) => Math.abs(ratio - 1)).sort((a, b) => a - b);
     const pairs = off.length,
       worst = off[pairs - 1];

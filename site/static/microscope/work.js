@@ -8,9 +8,7 @@
     address = "",
     speed = 5e8,
     run = 0;
-  const code =
-    () => `const numbers = (${window.microscopeNumbers})((${window.lowrankLinalg.source})());
-    const files = (${window.microscopeFiles})(), tasks = (${window.microscopeTasks})(files, numbers);
+  const code = () => `const tasks = ${window.lowrankLinalg.source(...window.microscopeParts)};
     onmessage = async ({ data: [task, given] }) => {
       let last = 0;
       const tick = (part) => { if (Date.now() - last > 150) { last = Date.now(); postMessage({ part }); } };
