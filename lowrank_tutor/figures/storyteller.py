@@ -26,7 +26,9 @@ MODEL = Script(
     (
         "figures/parts/linalg.js",
         "data/storyteller_weights.json",
+        "figures/parts/cuts.js",
         "figures/parts/model.js",
+        "figures/parts/language.js",
         "figures/parts/stories.js",
     ),
     ENGINE,
@@ -254,7 +256,7 @@ def storyteller(
     return figure(
         name="storyteller",
         engine=MODEL,
-        parts=("demonstrate", "heatmap"),
+        parts=("demonstrate", "desk", "heatmap"),
         state={"story": words, "cut": cut, "k": k, "head": loudest(words)},
         numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
         values=first,

@@ -90,11 +90,6 @@ const storyChoice = (place, { tales, vocabulary, own, move }) => {
   }
   return (story) => (field.value = now = story);
 };
-/** The words that answer as well as this one: verbs of its number, or itself. */
-const rightWords = (word, job, kinds) => {
-  if (job === "agreement") return [kinds.does, kinds.do].find((kind) => kind.includes(word));
-  return word ? [word] : [];
-};
 const checkStory = (story, vocabulary) => {
   const said = story.split(" "),
     strange = said.find((word) => !vocabulary.includes(word));
