@@ -2,7 +2,7 @@
 //
 // `view` is what the parts share: { state, reading }, where `reading` is the story as the model reads it.
 
-/** A story under all cuts: run(cut, k) has tables, their error, the word that the model says, and the chance of a right one. */
+/** A story under all cuts: run(cut, k) has tables, their error, the word said next, and the chance of a right one. */
 const readStory = (model, story, { vocabulary, kinds, own }) => {
   const said = ["<s>", ...story.split(" ")],
     ids = said.map((word) => vocabulary.indexOf(word)),

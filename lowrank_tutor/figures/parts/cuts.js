@@ -1,7 +1,7 @@
 // A head's table, exact and cut, as in lowrank_tutor.storyteller (cuts.py).
 //
 // Queries, keys, and values are n x 16 numbers. A table is a Float64Array of n x n weights, a row for each word that
-// listens. `m` says how much a cut keeps, and `directions` are the random rows along which some compare keys and queries.
+// listens. `m` says how much a cut keeps; along the random rows of `directions`, some compare keys and queries.
 const WIDTH = 16; // of a head
 const SMALL = 4; // numbers of an index's key
 const rowsOf = (x, width) =>
