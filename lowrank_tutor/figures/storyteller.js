@@ -211,7 +211,7 @@ const storyDesk = (place, { figure, move, view, jobs }) => {
 };
 
 const storyteller = ({ figure, place, data, move }) => {
-  const { words, cuts, vocabulary, counts, tales, desk, own } = data;
+  const { words, cuts, vocabulary, counts, jobs, tales, desk, own } = data;
   const codes = data.directions.join("").match(/../g) || [];
   const directions = Float64Array.from(codes, (code) => (code - 50) / 16);
   const model = storytellerModel(storyteller_weights, directions);
@@ -238,7 +238,6 @@ const storyteller = ({ figure, place, data, move }) => {
   });
   middle.firstChild.hidden = Object.keys(cuts).length < 2;
   const curve = cutCurve(middle, { cuts, move, view, kept });
-  const jobs = Object.keys(Object.values(counts)[0][0]).filter((name) => name.startsWith("job_"));
   const drawDesk = desk && storyDesk(grid, { figure, move, view, jobs });
   const showStory = storyChoice(place, {
     tales: Object.values(tales),

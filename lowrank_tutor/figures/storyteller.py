@@ -270,6 +270,7 @@ def storyteller(
             "own": mine,
             "counts": counts | {name: [uncounted, counted()[cut][0]] for name in mine},
             "tales": TALES,
+            "jobs": model.JOBS,
             "directions": CODES if RANDOM & {*cuts} else [],
             "demo": demonstration(every, k) if demo else [],
             "desk": desk,

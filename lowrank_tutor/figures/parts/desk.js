@@ -11,19 +11,20 @@ const headButtons = (place, face, press) => {
     return button;
   });
 };
-/** Bars under the names "job_..."; show(shares, job) draws the shares of right answers, and marks the job. */
-const jobBars = (place, names) => {
+const jobName = (job) => "job_" + job.replaceAll(" ", "_");
+/** A bar for each job; show(shares, asked) draws the shares of right answers, and marks the job that is asked. */
+const jobBars = (place, jobs) => {
   const tally = controls.box(place, "tally");
-  const rows = names.map((name) => {
-    const spelled = name.slice(4).replaceAll("_", " "),
-      [bar, share] = [element("b"), element("small")];
-    const row = element("p", {}, element("span", {}, spelled), element("i", {}, bar), share);
+  const rows = jobs.map((job) => {
+    const [bar, share] = [element("b"), element("small")];
+    const row = element("p", {}, element("span", {}, job), element("i", {}, bar), share);
     tally.append(row);
-    return (shares, job) => {
-      row.classList.toggle("asked", spelled === job);
-      bar.style.width = 100 * shares[name] + "%";
-      stage.say(share, Math.round(100 * shares[name]) + "%");
+    return (shares, asked) => {
+      const percent = 100 * shares[jobName(job)];
+      row.classList.toggle("asked", job === asked);
+      bar.style.width = percent + "%";
+      stage.say(share, Math.round(percent) + "%");
     };
   });
-  return { tally, show: (shares, job) => rows.forEach((show) => show(shares, job)) };
+  return { tally, show: (shares, asked) => rows.forEach((show) => show(shares, asked)) };
 };
