@@ -6,13 +6,15 @@ const LABELS = {
   bits: "bits for each number",
   latents: "latent numbers per word",
 };
-const FULL = 16; // bits of a number that is not rounded
+// Bits of a number that is not rounded
+const FULL = 16;
 
 /** Bytes of the cache of a story of so many words. */
 const cacheBytes = ({ first, second, rank, bits, latents, heads }, long) =>
   [first, second].reduce((sum, window, layer) => {
     const kept = heads.slice(HEADS * layer, HEADS * (layer + 1)).reduce((a, b) => a + b);
-    const steps = bits === FULL ? 0 : 2 * 2 * FULL; // the least number and the step of a key and of a value
+    // The least number and the step of a key and of a value
+    const steps = bits === FULL ? 0 : 2 * 2 * FULL;
     const ofWord = latents ? FULL * latents * (kept > 0) : kept * ((rank + WIDTH) * bits + steps);
     return sum + ((window || long) * ofWord) / 8;
   }, 0);
@@ -110,9 +112,11 @@ const budget = ({ figure, place, data, move }) => {
   const { settings, goal, long, jobs } = data;
   const model = storytellerModel(storyteller_weights);
   const most = (LAYERS * HEADS * 2 * WIDTH * FULL * long) / 8;
-  const counted = new Map(); // shares by setting
+  // Shares by setting
+  const counted = new Map();
   let state = null,
-    found = null, // shares, once they are counted
+    // Shares, once they are counted
+    found = null,
     last = null,
     running = null;
   const bytes = () => cacheBytes(state, long);
@@ -166,7 +170,8 @@ const budget = ({ figure, place, data, move }) => {
       stage.say(figure.querySelector("data[data-name=answered]"), "…");
       const isStale = () => state !== wished;
       running = countAnswers(model, data, state, isStale).then((shares) => {
-        if (!shares) return running; // another setting is being counted: its answers are waited for
+        // Another setting is being counted: its answers are waited for
+        if (!shares) return running;
         counted.set(key, (found = last = shares));
         draw();
         judge();

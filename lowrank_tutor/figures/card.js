@@ -2,14 +2,15 @@
 // has the arithmetic, and parts/configs.js reads configurations.
 const PASTED = "pasted";
 const OWN = "own";
-const LIMIT = 100_000; // characters of a configuration
-const WEIGHT_BITS = {
-  16: "16 bits",
-  8: "8 bits (FP8)",
-  4.5: "4.5 bits (NVFP4, Q4_0)",
-  4.25: "4.25 bits (MXFP4)",
-};
-const CACHE_BITS = { 16: "16 bits", 8: "8 bits", 4: "4 bits" };
+// The most characters of a configuration
+const LIMIT = 100_000;
+const WEIGHT_BITS = [
+  [8, "8 bits (FP8)"],
+  [16, "16 bits"],
+  [4.5, "4.5 bits (NVFP4, Q4_0)"],
+  [4.25, "4.25 bits (MXFP4)"],
+];
+const CACHE_BITS = [4, 8, 16].map((bits) => [bits, bits + " bits"]);
 const SPLITS = { tensor: "tensor", data: "data", tokens: "by tokens" };
 
 const modelOf = ({ models, types }, { model, pasted, billions }) =>
@@ -20,30 +21,26 @@ const gpuOf = ({ gpus }, { gpu, own }) =>
     : gpus[gpu];
 const cleanCard = (data, wished) => {
   const { models, gpus, cards: most, step, tokens } = data;
-  const { model, pasted, billions, gpu, own, cards, split, n, share, other } = wished;
+  const { model, pasted, n } = wished;
   check.one("model", model, [...Object.keys(models), PASTED]);
   if (typeof pasted !== "string" || pasted.length > LIMIT)
     check.fail("pasted", "a text", typeof pasted);
   if (model === PASTED) {
     if (!pasted) check.fail("pasted", "a config.json", pasted);
-    check.number("billions", billions, Math.max(modelOf(data, wished).experts, 0.001), 1e5);
+    const least = Math.max(modelOf(data, wished).experts, 0.001);
+    check.number("billions", wished.billions, least, 1e5);
   }
   if (check.whole("n", n, step, tokens) % step)
     check.fail("n", "a multiple of " + grouped(step), n);
-  return {
-    model,
-    pasted,
-    billions,
-    gpu: check.one("gpu", gpu, [...Object.keys(gpus), OWN]),
-    own: check.list("own", own, 3, 0.001, 1e6),
-    cards: check.whole("cards", cards, 1, most),
-    split: check.one("split", split, Object.keys(SPLITS)),
-    n,
-    weight_bits: check.one("weight_bits", wished.weight_bits, [16, 8, 4.5, 4.25]),
-    cache_bits: check.one("cache_bits", wished.cache_bits, [16, 8, 4]),
-    share: check.whole("share", share, 50, 100),
-    other: check.number("other", other, 0, 40),
-  };
+  check.one("gpu", wished.gpu, [...Object.keys(gpus), OWN]);
+  check.list("own", wished.own, 3, 0.001, 1e6);
+  check.whole("cards", wished.cards, 1, most);
+  check.one("split", wished.split, Object.keys(SPLITS));
+  check.one("weight_bits", wished.weight_bits, [16, 8, 4.5, 4.25]);
+  check.one("cache_bits", wished.cache_bits, [16, 8, 4]);
+  check.whole("share", wished.share, 50, 100);
+  check.number("other", wished.other, 0, 40);
+  return wished;
 };
 
 /** The bar of one card: weights, chats, and the border of what the server may use; and the arithmetic below it. */
@@ -110,9 +107,7 @@ const cardBar = (place) => {
 // Native controls that only this figure has
 const select = (place, label, options, input) => {
   const box = element("select", { autocomplete: "off", "aria-label": label });
-  Object.entries(options).forEach(([value, text]) =>
-    box.append(element("option", { value }, text)),
-  );
+  options.forEach(([value, text]) => box.append(element("option", { value }, text)));
   box.addEventListener("change", () => input(box.value));
   place.append(element("label", { class: "typed" }, label, box));
   return box;
@@ -195,10 +190,12 @@ const card = (tools) => {
   const choices = controls.box(place, "selects");
   const toNumber = (name) => (text) => move({ [name]: Number(text) });
   const modelNames = Object.keys(models).map((name) => [name, name]);
-  const gpuNames = Object.entries(gpus).map(([name, { memory }]) => [
+  modelNames.push([PASTED, "a pasted config.json"]);
+  const gpuNames = Object.keys(gpus).map((name) => [
     name,
-    `${name}, ${memory / 1e9} GB`,
+    `${name}, ${gpus[name].memory / 1e9} GB`,
   ]);
+  gpuNames.push([OWN, "a card of your own"]);
   const chooseModel = (model) => {
     if (model !== PASTED || state.pasted) return move({ model });
     selects.model.value = state.model;
@@ -209,18 +206,8 @@ const card = (tools) => {
     own.box.open ||= gpu === OWN;
   };
   const selects = {
-    model: select(
-      choices,
-      "model",
-      Object.fromEntries([...modelNames, [PASTED, "a pasted config.json"]]),
-      chooseModel,
-    ),
-    gpu: select(
-      choices,
-      "card",
-      Object.fromEntries([...gpuNames, [OWN, "a card of your own"]]),
-      chooseGpu,
-    ),
+    model: select(choices, "model", modelNames, chooseModel),
+    gpu: select(choices, "card", gpuNames, chooseGpu),
     weight_bits: select(choices, "weights", WEIGHT_BITS, toNumber("weight_bits")),
     cache_bits: select(choices, "cache", CACHE_BITS, toNumber("cache_bits")),
   };

@@ -113,7 +113,6 @@ def _data() -> dict[str, Any]:
         "said": {
             cut: {str(k): text for (by, k), text in said.items() if by == cut} for cut in NAMES
         },
-        "uncut_says": said["none", None],
     }
 
 

@@ -2,25 +2,18 @@
 //
 // `view` is what the parts share: { state, reading }, where `reading` is the story as the model reads it.
 
-/** A story under all cuts: run(cut, k) has tables, their error, the word said next, and the chance of a right one. */
-const readStory = (model, story, { vocabulary, kinds, own }) => {
-  const said = ["<s>", ...story.split(" ")],
-    ids = said.map((word) => vocabulary.indexOf(word)),
-    once = memory();
-  const [answer, job] = storyAnswer(said.slice(1), kinds);
+/** A story that asks at its end: run(cut, k) also has the word said next, and the chance of a right one. */
+const readToEnd = (model, story, { vocabulary, kinds, own }) => {
+  const reading = readStory(model, story, vocabulary, own);
+  const [answer, job] = storyAnswer(reading.said.slice(1), kinds);
   const right = rightWords(answer, job, kinds);
-  const run = (cut, k) =>
-    once(k && cut + k, () => {
-      const { tables, logits } = (k && own[cut]) || model.cut(ids, cut, k);
-      const chances = lowrankLinalg.softmax(logits);
-      return {
-        tables,
-        error: k ? model.error(tables, run("", 0).tables) : 0,
-        says: vocabulary[chances.indexOf(Math.max(...chances))],
-        chance: right.reduce((sum, word) => sum + chances[vocabulary.indexOf(word)], 0),
-      };
-    });
-  return { story, said, n: said.length, answer, job, right, run, exact: run("", 0).tables };
+  const run = (cut, k) => {
+    const found = reading.run(cut, k),
+      chances = lowrankLinalg.softmax(found.next());
+    const chance = right.reduce((sum, word) => sum + chances[vocabulary.indexOf(word)], 0);
+    return { ...found, chance, says: likeliest(vocabulary, chances) };
+  };
+  return { ...reading, answer, job, right, run };
 };
 /** The head in which the last word listens most to the answer, or to the noun of its verb. */
 const loudestHead = ({ said, n, answer, exact }) => {
@@ -39,8 +32,10 @@ const storyLine = (place) => {
     "aria-label": "The story: choose a word to see whom it listens to",
   });
   let n = 0,
-    asks = 0, // the word whose listening is shown
-    tables = null; // the head's, cut and exact
+    // The word whose listening is shown
+    asks = 0,
+    // The head's, cut and exact
+    tables = null;
 
   const drawArcs = ([used, exact]) => {
     const box = telling.getBoundingClientRect(),
@@ -90,7 +85,7 @@ const storyLine = (place) => {
     n = words.length + 1;
     askLast();
   };
-  new ResizeObserver(() => tables && listen()).observe(line);
+  new ResizeObserver(listen).observe(line);
   return {
     tell,
     askLast,
@@ -105,15 +100,11 @@ const storyLine = (place) => {
 
 /** The curve, which is the slider. */
 const cutCurve = (place, { cuts, move, view, kept }) => {
-  const legend = element(
-    "p",
-    { class: "legend" },
-    element("span", {}),
-    element("span", {}, "error of the tables"),
-  );
-  place.append(legend);
+  const [chance, error] = [element("span"), element("span", {}, "error of the tables")];
+  place.append(element("p", { class: "legend" }, chance, error));
+  const label = "How much is kept: drag the ring";
   const curve = stage.panel(place, {
-    label: "How much is kept: drag the ring",
+    label,
     width: 380,
     height: 230,
     margin: [10, 12, 36, 38],
@@ -125,7 +116,7 @@ const cutCurve = (place, { cuts, move, view, kept }) => {
   const here = () => settings().indexOf(view.state.k);
   const to = (i) => move({ k: settings()[clamp(Math.round(i), 0, settings().length - 1)] });
   curve.handle("cut", {
-    label: "How much is kept: drag the ring",
+    label,
     color: "teal",
     drag: ([x]) => to(x),
     large: 3,
@@ -157,7 +148,7 @@ const cutCurve = (place, { cuts, move, view, kept }) => {
     curve.place("cut", [at, runs[at].chance], { value: at, min: 0, max: last, text: kept() });
     ["shade", "chance"].forEach((name) => curve.hide(name, !right.length));
     stage.say(
-      legend.firstChild,
+      chance,
       right.length ? "chance of “" + right.join("” or “") + "”" : "no word follows",
     );
   };
@@ -205,7 +196,8 @@ const storyDesk = (place, { figure, move, view, jobs }) => {
       button.setAttribute("aria-pressed", h === view.state.head);
       heatmap(figure, button.firstChild, now.tables[h], 0.8);
     });
-    counted.hidden = isOwn; // nobody has counted
+    // Nobody has counted a reader's own cut
+    counted.hidden = isOwn;
     bars.show(shares, view.reading.job);
   };
 };
@@ -254,7 +246,7 @@ const storyteller = ({ figure, place, data, move }) => {
         cut = stale ? Object.keys(cuts)[0] : check.one("cut", wished, Object.keys(cuts));
       const { settings, by_words: byWords } = cuts[cut];
       const some = byWords && k > story.split(" ").length ? 0 : k;
-      const chosen = head === -1 ? loudestHead(readStory(model, story, data)) : head;
+      const chosen = head === -1 ? loudestHead(readToEnd(model, story, data)) : head;
       return {
         story,
         cut,
@@ -265,7 +257,7 @@ const storyteller = ({ figure, place, data, move }) => {
     draw: (state) => {
       view.state = state;
       if (state.story !== view.reading?.story) {
-        view.reading = readStory(model, state.story, data);
+        view.reading = readToEnd(model, state.story, data);
         line.tell(view.reading.said.slice(1));
       }
       const { right, exact } = view.reading,
@@ -276,7 +268,7 @@ const storyteller = ({ figure, place, data, move }) => {
       const wrong = right.length > 0 && !right.includes(says);
       line.draw(says, wrong, [tables[state.head], exact[state.head]]);
       curve.draw();
-      if (desk) drawDesk(now(), shares(), Boolean(own[state.cut]));
+      if (desk) drawDesk(now(), shares(), state.cut in own);
       demo(state);
     },
     numbers: () => ({ right: now().chance, table_error: now().error, ...shares() }),
@@ -284,14 +276,15 @@ const storyteller = ({ figure, place, data, move }) => {
     remarks: () => (view.state.k ? [view.state.cut] : []),
     table: () => {
       const { n } = view.reading;
-      const row = (table) => (_, i) => Array.from(table.slice(i * n, i * n + n));
-      return { tables: now().tables.map((table) => Array.from({ length: n }, row(table))) };
+      const rows = (table) =>
+        Array.from({ length: n }, (_, i) => Array.from(table.slice(i * n, i * n + n)));
+      return { tables: now().tables.map(rows) };
     },
     values: () => {
       const { right } = view.reading,
         { says } = now();
-      const forgot = () => fill(words.forgot, { answer: right[0] });
-      const verdict = right.includes(says) ? words.knows : right.length ? forgot() : words.guesses;
+      const missed = right.length ? fill(words.forgot, { answer: right[0] }) : words.guesses;
+      const verdict = right.includes(says) ? words.knows : missed;
       return { kept: kept(), says, verdict };
     },
   };

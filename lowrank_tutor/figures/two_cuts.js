@@ -2,7 +2,8 @@
 //
 // `view` is what the parts share: { state, reading }, where `reading` is the story as the model reads it.
 const SIDES = ["left", "right"];
-const EACH = 25; // other stories of a job
+// Other stories of a job
+const EACH = 25;
 const countRight = (grades) => grades.filter(Boolean).length;
 
 /** How much is kept where error(k) first reaches a target: as `matched` in lowrank_tutor.storyteller. */
@@ -35,23 +36,11 @@ const questionsOf = (said, { kinds, words }) => {
   const asked = ({ job, answers: [answer] }) => answer && job !== last.job && answer !== ".";
   return [...all.filter(asked).slice(-1), last];
 };
-/** A story under all cuts: at(cut, damage) has how much is kept at an error, the tables, and what the model says. */
-const readStory = (model, story, data) => {
+/** A story that asks twice: at(cut, damage) is the run in which a cut is off by so much. */
+const readTwice = (model, story, data) => {
   const { cuts, vocabulary, kept } = data;
-  const said = ["<s>", ...story.split(" ")],
-    ids = said.map((word) => vocabulary.indexOf(word)),
-    n = ids.length,
-    once = memory();
-  const run = (cut, k) =>
-    once(cut + k, () => {
-      const { tables, logits } = model.cut(ids, cut, k, true);
-      const error = k ? model.error(tables, run("", 0).tables) : 0;
-      const says = (row) => {
-        const next = logits.subarray(row * vocabulary.length, (row + 1) * vocabulary.length);
-        return vocabulary[next.indexOf(Math.max(...next))];
-      };
-      return { k, tables, error, says };
-    });
+  const reading = readStory(model, story, vocabulary),
+    { said, n, once, run, exact } = reading;
   const solve = (cut, damage) =>
     solveKept((k) => run(cut, k).error, damage / 100, cuts[cut].most || n);
   const at = (cut, damage) =>
@@ -59,10 +48,10 @@ const readStory = (model, story, data) => {
       run(cut, kept[story]?.[cut]?.[damage] ?? solve(cut, damage)),
     );
   const asks = questionsOf(said, data);
-  const heard = run("", 0).tables.map((table) =>
+  const heard = exact.map((table) =>
     Math.min(...asks.map(({ row, from }) => table[row * n + from])),
   );
-  return { story, said, n, asks, at, head: heard.indexOf(Math.max(...heard)) };
+  return { ...reading, asks, at, head: heard.indexOf(Math.max(...heard)) };
 };
 
 /** The story, with its questions and where their answers stand. */
@@ -108,7 +97,7 @@ const cutHalf = (board, side, { figure, data, move, view }) => {
       frame.replaceChildren(canvas, element("small", { class: "hint" }, words.hint), ...frames);
       told.replaceChildren(...asks.map((ask) => element("p", {}, ask.label + " ", element("b"))));
     },
-    draw: ({ k, tables, says }, missed) => {
+    draw: ({ k, tables }, said, missed) => {
       const { n, head, asks } = view.reading,
         cut = view.state[side],
         whole = Math.floor(k + 0.05);
@@ -119,7 +108,7 @@ const cutHalf = (board, side, { figure, data, move, view }) => {
       stage.say(kept, fill(phrase, { k: whole, n }));
       asks.forEach((ask, i) => {
         const wrong = missed.includes(ask);
-        stage.say(told.children[i].lastChild, says(ask.row) + (wrong ? " \u2717" : " \u2713"));
+        stage.say(told.children[i].lastChild, said[i] + (wrong ? " \u2717" : " \u2713"));
         [told.children[i], frame.children[i + 2]].forEach((one) =>
           one.classList.toggle("lost", wrong),
         );
@@ -164,7 +153,7 @@ const scoreDots = (place, { jobs, words }) => {
   const sums = element("p", { class: "sum" }, element("b"), words.stories, element("b"));
   place.append(sums);
   const score = controls.box(place, "score");
-  const rows = jobs.map((name) => {
+  const rows = Object.values(jobs).map((name) => {
     const dots = (turn) => {
       const box = { viewBox: "0 0 " + EACH + " 1", class: turn, "aria-hidden": "true" };
       const svg = stage.make("svg", box, score);
@@ -196,10 +185,12 @@ const twoCuts = ({ figure, place, data, move }) => {
   const model = storytellerModel(storyteller_weights);
   const view = { state: null, reading: null };
   const at = (side) => view.reading.at(view.state[side], view.state.damage);
+  const says = (side) =>
+    view.reading.asks.map(({ row }) => likeliest(vocabulary, at(side).next(row)));
   const lost = (side) => {
-    const { says } = at(side);
+    const words = says(side);
     return view.reading.asks.filter(
-      ({ row, answers }) => answers.length && !answers.includes(says(row)),
+      ({ answers }, i) => answers.length && !answers.includes(words[i]),
     );
   };
   /** Read the story at every place of the lever, one after the other, while nothing else is done. */
@@ -227,7 +218,7 @@ const twoCuts = ({ figure, place, data, move }) => {
   const demo = demonstrate(figure, { watch: board, steps: data.demo });
 
   const draw = () => {
-    SIDES.forEach((side, i) => halves[i].draw(at(side), lost(side)));
+    SIDES.forEach((side, i) => halves[i].draw(at(side), says(side), lost(side)));
     drawLever();
     const grades = SIDES.map(graded),
       [left, other] = grades.map(countRight);
@@ -240,7 +231,7 @@ const twoCuts = ({ figure, place, data, move }) => {
     const even = Math.abs(left - other) < 10;
     stage.say(claim, one === two ? words.alike : even ? words.apart : words.uneven);
   };
-  new MutationObserver(() => view.state && draw()).observe(document.documentElement, {
+  new MutationObserver(draw).observe(document.documentElement, {
     attributeFilter: ["data-theme"],
   });
 
@@ -256,7 +247,7 @@ const twoCuts = ({ figure, place, data, move }) => {
       view.state = state;
       const other = state.story !== before?.story;
       if (other) {
-        view.reading = readStory(model, state.story, data);
+        view.reading = readTwice(model, state.story, data);
         [line, ...halves].forEach((part) => part.tell(view.reading));
       }
       if (other || SIDES.some((side) => state[side] !== before[side]))
@@ -269,12 +260,13 @@ const twoCuts = ({ figure, place, data, move }) => {
       Object.fromEntries(
         SIDES.flatMap((side) => [
           ["error_" + side, at(side).error],
-          ["answered_" + side, countRight(graded(side)) / (EACH * jobs.length)],
+          ["answered_" + side, countRight(graded(side)) / graded(side).length],
         ]),
       ),
     table: () => {
-      const [left, other] = SIDES.map(graded);
-      return { dots: left.map((one, i) => [data.names[Math.floor(i / EACH)], one, other[i]]) };
+      const [left, other] = SIDES.map(graded),
+        names = Object.keys(jobs);
+      return { dots: left.map((one, i) => [names[Math.floor(i / EACH)], one, other[i]]) };
     },
     values: () =>
       Object.fromEntries(

@@ -2,8 +2,10 @@
 //
 // Queries, keys, and values are n x 16 numbers. A table is a Float64Array of n x n weights, a row for each word that
 // listens. `m` says how much a cut keeps; along the random rows of `directions`, some compare keys and queries.
-const WIDTH = 16; // of a head
-const SMALL = 4; // numbers of an index's key
+// Numbers of a query, a key, or a value
+const WIDTH = 16;
+// Numbers of an index's key
+const SMALL = 4;
 const rowsOf = (x, width) =>
   Array.from({ length: x.length / width }, (_, i) => x.subarray(i * width, (i + 1) * width));
 
@@ -48,9 +50,10 @@ const sumOfSheets = ({ u, s, v }, k) => {
   const [rows, columns] = [u[0].length, v[0].length],
     sum = new Float64Array(rows * columns);
   for (let l = 0; l < Math.min(k, s.length); l++) {
-    for (let i = 0; i < rows; i++)
-      for (let j = 0; j < columns; j++)
-        sum[i * columns + j] += Math.min(1, k - l) * s[l] * u[l][i] * v[l][j];
+    for (let i = 0; i < rows; i++) {
+      const weight = Math.min(1, k - l) * s[l] * u[l][i];
+      for (let j = 0; j < columns; j++) sum[i * columns + j] += weight * v[l][j];
+    }
   }
   return sum;
 };
@@ -162,5 +165,6 @@ const TABLE_CUTS = {
   index: indexTable,
   unusual: unusualTable,
   layers: ({ n, m, layer, exact }) => (layer === m - 1 ? exact : new Float64Array(n * n)),
-  none: ({ n }) => new Float64Array(n * n), // a head that reads nothing
+  // A head that reads nothing
+  none: ({ n }) => new Float64Array(n * n),
 };

@@ -7,7 +7,8 @@
 // There are tables of 2 layers times 4 heads. Of several cuts at once the last that makes a table does, and every one
 // that changes keys.
 const DIM = 64;
-const HEADS = 4; // of a layer
+// Heads of a layer
+const HEADS = 4;
 const LAYERS = 2;
 const readWeights = (file) => {
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
@@ -120,7 +121,7 @@ const tablesError = (tables, exact) => {
 };
 const sheetsOf = (table, n) => lowrankLinalg.layers(rowsOf(table, n));
 
-/** The product of a head's query and key matrices, of rank 16, as a sum of sheets; signs as in bilinear.factorize. */
+/** The product of a head's query and key matrices, of rank 16, as a sum of sheets. */
 const scoreSheets = (q, k, h) => {
   const [a, b] = [q, k].map((w) => rowsOf(w, DIM).slice(h * WIDTH, (h + 1) * WIDTH));
   const product = (_, i) =>
@@ -175,7 +176,8 @@ const storytellerModel = (file, directions) => {
         for (let l = 0; l < rank; l++) {
           const largest = u[l].reduce((most, x) => (Math.abs(x) > Math.abs(most) ? x : most), 0);
           const at = (h * WIDTH + l) * DIM,
-            root = Math.sign(largest) * Math.sqrt(s[l]); // signs as in bilinear.factorize
+            // Signs as in bilinear.factorize
+            root = Math.sign(largest) * Math.sqrt(s[l]);
           u[l].forEach((x, i) => (q[at + i] = root * x));
           v[l].forEach((x, i) => (k[at + i] = root * x));
         }

@@ -49,7 +49,8 @@ const serve = ({ parts, experts, used, billions }, gpu, state) => {
   const fit = Math.max(0, Math.floor(room / cache)),
     chats = fit * (split === "data" ? cards : 1);
 
-  const needed = 1 - (1 - used) ** chats; // the share of the experts that some chat needs
+  // The share of the experts that some chat needs
+  const needed = 1 - (1 - used) ** chats;
   const weightBytes = ((onCard - (experts / cards) * (1 - needed)) * 1e9 * weightBits) / 8;
   const cacheBytes = fit * bytes(parts.map((part) => moved(part, n, cards, split)));
   const multiplied = 2e9 * (shared + experts * used),

@@ -60,7 +60,8 @@ const offerWords = (field, vocabulary, done) => {
   field.addEventListener("input", open);
   field.addEventListener("click", () => {
     const atEnd = field.selectionStart === field.value.length;
-    if (atEnd && vocabulary.includes(begun())) field.value += " "; // a whole word: another may follow
+    // A whole word: another may follow
+    if (atEnd && vocabulary.includes(begun())) field.value += " ";
     open();
   });
   field.addEventListener("blur", () => show([]));
@@ -69,7 +70,8 @@ const offerWords = (field, vocabulary, done) => {
     event.preventDefault();
     keys[event.key]();
   });
-  list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+  // The field keeps the focus
+  list.addEventListener("mousedown", (event) => event.preventDefault());
   list.addEventListener("click", ({ target }) => target !== list && take(target));
   return list;
 };
