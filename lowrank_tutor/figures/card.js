@@ -75,7 +75,7 @@ const cardBar = (place) => {
     const scale = (WIDE - 4) / Math.max(memory, weights),
       at = (gib) => 2 + gib * scale,
       first = weights + other;
-    stage.say(title, `Memory of ${cards > 1 ? "each card" : "the card"}, in GiB`);
+    stage.say(title, "Memory of " + (cards > 1 ? "each card" : "the card") + ", in GiB");
     span(weightsBox, at(0), at(Math.min(weights, usable)));
     span(otherBox, at(weights), at(Math.min(first, usable)), first > weights);
     span(over, at(usable), at(weights), weights > usable);
@@ -88,12 +88,12 @@ const cardBar = (place) => {
     });
     span(edge, at(0), at(memory));
     const x = at(usable).toFixed(2);
-    stage.write(border, { d: `M${x} ${TOP}V${TOP + HIGH + 5}` });
+    stage.write(border, { d: "M" + x + " " + TOP + "V" + (TOP + HIGH + 5) });
     stage.write(weightsWord, { class: "word " + (weights > usable ? "orange" : "gray") });
     stage.say(weightsWord, "weights " + two(weights));
     stage.say(
       chatWord,
-      fit ? `${grouped(fit)} × ${two(cache)} of cache` : "a chat needs " + two(cache),
+      fit ? grouped(fit) + " × " + two(cache) + " of cache" : "a chat needs " + two(cache),
     );
     stage.write(shareWord, { x, "text-anchor": at(usable) < WIDE / 2 ? "start" : "end" });
     stage.say(shareWord, "the server's share " + two(usable));
@@ -131,7 +131,7 @@ const attempt = (place, words, { move, tell }, make) =>
 
 const parseConfig = (text) => {
   if (text.length > LIMIT)
-    check.fail("config", `at most ${grouped(LIMIT)} characters`, text.length);
+    check.fail("config", "at most " + grouped(LIMIT) + " characters", text.length);
   try {
     return JSON.parse(text);
   } catch (_) {
@@ -193,7 +193,7 @@ const card = (tools) => {
   modelNames.push([PASTED, "a pasted config.json"]);
   const gpuNames = Object.keys(gpus).map((name) => [
     name,
-    `${name}, ${gpus[name].memory / 1e9} GB`,
+    name + ", " + gpus[name].memory / 1e9 + " GB",
   ]);
   gpuNames.push([OWN, "a card of your own"]);
   const chooseModel = (model) => {

@@ -62,20 +62,54 @@ const serve = ({ parts, experts, used, billions }, gpu, state) => {
   const speed = chats / Math.max(moving, computing);
 
   const bandwidth = grouped(Math.round(gpu.bandwidth / 1e9));
-  const gib = (size) => `${two(size / GIB)} GiB`;
+  const gib = (size) => two(size / GIB) + " GiB";
   const why =
     moving >= computing
-      ? `reads ${gib(weightBytes)} of weights and ${gib(cacheBytes)} of caches at ${bandwidth} GB/s`
-      : `does ${two(work / 1e12)} trillion operations in ${two(1e3 * computing)} ms`;
+      ? "reads " +
+        gib(weightBytes) +
+        " of weights and " +
+        gib(cacheBytes) +
+        " of caches at " +
+        bandwidth +
+        " GB/s"
+      : "does " + two(work / 1e12) + " trillion operations in " + two(1e3 * computing) + " ms";
   const states = cacheBits < Math.max(...bits) ? " (states 16)" : "";
   const lines = [
-    `weights: ${two(onCard)} of ${two(billions)} billion a card, ${weightBits} bits each: ${gib(weights)}`,
-    `cache: ${grouped(sum(kept))} numbers a card and chat, ${cacheBits} bits each${states}: ${gib(cache)}`,
-    `chats: ${share} of ${gib(gpu.memory)}, less the weights and ${other} GiB of other memory, leave ${gib(room)}: ` +
-      `${grouped(fit)} on a card, ${grouped(chats)} in all`,
+    "weights: " +
+      two(onCard) +
+      " of " +
+      two(billions) +
+      " billion a card, " +
+      weightBits +
+      " bits each: " +
+      gib(weights),
+    "cache: " +
+      grouped(sum(kept)) +
+      " numbers a card and chat, " +
+      cacheBits +
+      " bits each" +
+      states +
+      ": " +
+      gib(cache),
+    "chats: " +
+      share +
+      " of " +
+      gib(gpu.memory) +
+      ", less the weights and " +
+      other +
+      " GiB of other memory, leave " +
+      gib(room) +
+      ": " +
+      grouped(fit) +
+      " on a card, " +
+      grouped(chats) +
+      " in all",
     chats
-      ? `speed: for one token of each chat a card ${why}: without speculative decoding at most ` +
-        `${grouped(Math.round(speed))} tokens a second in all`
+      ? "speed: for one token of each chat a card " +
+        why +
+        ": without speculative decoding at most " +
+        grouped(Math.round(speed)) +
+        " tokens a second in all"
       : "speed: none, for no chat fits",
   ];
   const memory = gpu.memory / GIB;
