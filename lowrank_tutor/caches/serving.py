@@ -196,7 +196,7 @@ def _count(
 ) -> Served:
     """Do the arithmetic, in bytes and in billions of weights.
 
-    The script figures/card.js takes the same steps.
+    The script figures/parts/serving.js takes the same steps.
     """
     shared = total - model.experts
     on_card = model.experts / cards + (shared if split == "data" else shared / cards)

@@ -8,10 +8,10 @@ picture of its first state stands there. An argument out of its range raises ``V
 ``TypeError``.
 
 A figure is ``name.py`` (a function that chooses data, computes the first state with NumPy, and has
-the sentences that describe a state), ``name.js`` (one function that draws, with the labels of
-panels and controls; ``instrument.js`` of the kit says what it returns), and
-``tests/figures/test_name.py``. What several figures share lies in ``parts``: ``linalg.js`` and
-``background.js`` compute, others draw.
+the sentences that describe a state), ``name.js`` (what it computes, then its drawings and controls,
+and last the function that joins them; ``instrument.js`` of the kit says what that returns), and
+``tests/figures/test_name.py``. What several figures share, and what they compute at length, lies in
+``parts``.
 """
 
 from lowrank_tutor._on_demand import needed

@@ -1,168 +1,153 @@
 // The least memory with which a trained model still answers 95%. Python's budget.py has data and words.
-const budget = ({ figure, place, data, move }) => {
-  const { settings, goal, long, jobs } = data;
-  const model = storytellerModel(storyteller_weights),
-    WIDTH = 16;
-  const LABELS = {
-    first: "window of the first layer, words",
-    second: "window of the second layer, words",
-    rank: "numbers in a key (rank of the scores)",
-    bits: "bits for each number",
-    latents: "latent numbers per word",
-  };
-  const told = data.stories.map(([ids, asked]) => ({ ids: ids.split(" ").map(Number), asked }));
-  let state = null,
-    asked = 0,
-    found = null,
-    last = null,
-    best = null,
-    uncut = true,
-    running = null;
-  const counted = new Map(); // shares by setting
+const LABELS = {
+  first: "window of the first layer, words",
+  second: "window of the second layer, words",
+  rank: "numbers in a key (rank of the scores)",
+  bits: "bits for each number",
+  latents: "latent numbers per word",
+};
+// Bits of a number that is not rounded
+const FULL = 16;
 
-  const bytes = () =>
-    [state.first, state.second].reduce((sum, window, layer) => {
-      const kept = state.heads.slice(4 * layer, 4 * layer + 4).reduce((a, b) => a + b);
-      const steps = state.bits === 16 ? 0 : 2 * 2 * 16;
-      const own = kept * ((state.rank + WIDTH) * state.bits + steps);
-      return sum + ((window || long) * (state.latents ? 16 * state.latents * (kept > 0) : own)) / 8;
-    }, 0);
-  const most = (2 * 4 * 2 * WIDTH * 16 * long) / 8;
-
-  // The answers, a story at a time, so that the page can draw in between
-  const cuts = () => {
-    const { first, second, bits, latents, heads } = state,
-      dropped = heads.flatMap((on, h) => (on ? [] : [h]));
-    return [
-      ...(bits < 16 && !latents ? [{ cut: "bits", k: bits }] : []),
-      ...[first, second].flatMap((k, layer) =>
-        k ? [{ cut: "window", k, heads: [0, 1, 2, 3].map((h) => h + 4 * layer) }] : [],
-      ),
-      ...(dropped.length ? [{ cut: "none", heads: dropped }] : []),
-    ];
-  };
-  const weights = () =>
-    state.latents
-      ? model.cutLatents(state.latents)
-      : state.rank < WIDTH
-        ? model.cutScores(state.rank)
-        : model.trained;
-  const count = async () => {
-    const mine = ++asked,
-      now = cuts(),
-      w = weights(),
-      right = jobs.map(() => [0, 0]);
-    let begun = performance.now();
-    for (const story of told) {
-      if (performance.now() - begun > 10) {
-        await new Promise((go) => setTimeout(go));
-        if (mine !== asked) return null;
-        begun = performance.now();
-      }
-      const { logits } = model.run(story.ids, now, w, true),
-        size = logits.length / story.ids.length;
-      story.asked.forEach(([at, job, ...answers]) => {
-        const row = logits.subarray((at - 1) * size, at * size);
-        right[job][0] += answers.includes(row.indexOf(Math.max(...row)));
-        right[job][1]++;
-      });
+/** Bytes of the cache of a story of so many words. */
+const cacheBytes = ({ first, second, rank, bits, latents, heads }, long) =>
+  [first, second].reduce((sum, window, layer) => {
+    const kept = heads.slice(HEADS * layer, HEADS * (layer + 1)).reduce((a, b) => a + b);
+    // The least number and the step of a key and of a value
+    const steps = bits === FULL ? 0 : 2 * 2 * FULL;
+    const ofWord = latents ? FULL * latents * (kept > 0) : kept * ((rank + WIDTH) * bits + steps);
+    return sum + ((window || long) * ofWord) / 8;
+  }, 0);
+const cutsOf = ({ first, second, bits, latents, heads }) => {
+  const dropped = heads.flatMap((on, h) => (on ? [] : [h]));
+  const windows = [first, second].map((k, layer) => ({
+    cut: "window",
+    k,
+    heads: [0, 1, 2, 3].map((h) => h + HEADS * layer),
+  }));
+  return [
+    ...(bits < FULL && !latents ? [{ cut: "bits", k: bits }] : []),
+    ...windows.filter(({ k }) => k),
+    { cut: "none", heads: dropped },
+  ];
+};
+const weightsOf = (model, { latents, rank }) => {
+  if (latents) return model.cutLatents(latents);
+  return rank < WIDTH ? model.cutScores(rank) : model.trained;
+};
+/** Shares of right answers, of all and by job; null once stale. Between two stories the page may draw. */
+const countAnswers = async (model, { stories, jobs }, state, isStale) => {
+  const cuts = cutsOf(state),
+    weights = weightsOf(model, state),
+    right = jobs.map(() => [0, 0]);
+  let begun = performance.now();
+  for (const [words, asked] of stories) {
+    if (performance.now() - begun > 10) {
+      await new Promise((go) => setTimeout(go));
+      if (isStale()) return null;
+      begun = performance.now();
     }
-    const sum = (i) => right.reduce((all, of) => all + of[i], 0);
-    const shares = jobs.map((job, i) => [
-      "job_" + job.replaceAll(" ", "_"),
-      right[i][0] / right[i][1],
-    ]);
-    return { answered: sum(0) / sum(1), ...Object.fromEntries(shares) };
-  };
-
-  // The meter, and bars of the jobs
-  const board = controls.box(place, "cutting desk budget"),
-    left = controls.box(board),
-    side = controls.titled(board, "Right answers by job");
-  const meter = left.appendChild(
-    element("p", { class: "meter" }, element("i", {}, element("b")), element("small")),
-  );
-  const sliders = Object.fromEntries(
-    Object.entries(settings).map(([name, all]) => {
-      const input = (i) => move({ [name]: all[i] });
-      return [
-        name,
-        controls.range(controls.box(left), {
-          label: LABELS[name],
-          min: 0,
-          max: all.length - 1,
-          step: 1,
-          input,
-        }),
-      ];
-    }),
-  );
-  const heads = controls.box(
-    controls.titled(left, "Heads that are kept: tap one to drop it"),
-    "heads",
-  );
-  const switches = Array.from({ length: 8 }, (_, h) => {
-    const label = fill("layer {layer}, head {head}", {
-      layer: 1 + Math.floor(h / 4),
-      head: 1 + (h % 4),
+    const ids = words.split(" ").map(Number);
+    const { logits } = model.run(ids, cuts, weights, true),
+      size = logits.length / ids.length;
+    asked.forEach(([at, job, ...answers]) => {
+      const row = logits.subarray((at - 1) * size, at * size);
+      right[job][0] += answers.includes(row.indexOf(Math.max(...row)));
+      right[job][1]++;
     });
-    const turn = () => move({ heads: state.heads.map((on, i) => (i === h ? 1 - on : on)) });
-    const button = controls.button(heads, String(1 + (h % 4)), turn);
-    stage.write(button, { "aria-label": label, title: label });
-    return button;
-  });
-  const tally = controls.box(side, "tally");
-  jobs.forEach((job) =>
-    tally.append(
-      element("p", {}, element("span", {}, job), element("i", {}, element("b")), element("small")),
-    ),
-  );
-  const record = left.appendChild(
-    element("p", { class: "record", hidden: "" }, element("span"), " "),
-  );
-  controls.button(record, "Show it", () => move(best.state));
+  }
+  const sum = (i) => right.reduce((all, of) => all + of[i], 0);
+  const shares = jobs.map((job, i) => [jobName(job), right[i][0] / right[i][1]]);
+  return { answered: sum(0) / sum(1), ...Object.fromEntries(shares) };
+};
 
-  const draw = () => {
-    Object.entries(settings).forEach(([name, all]) => {
+/** The sliders and the heads; show(state) sets them. */
+const budgetControls = (place, { settings, move, heads }) => {
+  const sliders = Object.entries(settings).map(([name, all]) => {
+    const slider = controls.range(controls.box(place), {
+      label: LABELS[name],
+      min: 0,
+      max: all.length - 1,
+      step: 1,
+      input: (i) => move({ [name]: all[i] }),
+    });
+    return { name, all, slider };
+  });
+  const switches = headButtons(
+    controls.titled(place, "Heads that are kept: tap one to drop it"),
+    (h) => String(1 + (h % HEADS)),
+    (h) => move({ heads: heads().map((on, i) => (i === h ? 1 - on : on)) }),
+  );
+  return (state) => {
+    sliders.forEach(({ name, all, slider }) => {
       const value = state[name],
         idle = state.latents > 0 && ["rank", "bits"].includes(name);
       const words = value ? String(value) : name === "latents" ? "none" : "all";
-      const text = idle ? "not with latents" : words;
-      sliders[name].show(all.indexOf(value), text);
-      sliders[name].input.disabled = idle;
+      slider.show(all.indexOf(value), idle ? "not with latents" : words);
+      slider.input.disabled = idle;
     });
     switches.forEach((button, h) => button.setAttribute("aria-pressed", state.heads[h] === 1));
+  };
+};
+const resultInWords = ({ bytes, answered }) =>
+  fill("Your best so far: {bytes:,} bytes, with {answered:.1%} right.", { bytes, answered });
+/** The reader's best: keep(result) says whether it is the least so far, and shows it then. */
+const bestResult = (place, move) => {
+  const record = element("p", { class: "record", hidden: "" }, element("span"), " ");
+  place.append(record);
+  let best = null;
+  controls.button(record, "Show it", () => move(best.state));
+  return {
+    least: () => best?.bytes ?? Infinity,
+    keep: (result) => {
+      if (best?.bytes <= result.bytes) return false;
+      best = result;
+      record.hidden = false;
+      stage.say(record.firstChild, resultInWords(best));
+      return true;
+    },
+  };
+};
+const budget = ({ figure, place, data, move }) => {
+  const { settings, goal, long, jobs } = data;
+  const model = storytellerModel(storyteller_weights);
+  const most = (LAYERS * HEADS * 2 * WIDTH * FULL * long) / 8;
+  // Shares by setting
+  const counted = new Map();
+  let state = null,
+    // Shares, once they are counted
+    found = null,
+    last = null,
+    running = null;
+  const bytes = () => cacheBytes(state, long);
+  const isUncut = () => bytes() === most;
+
+  const board = controls.box(place, "cutting desk budget"),
+    left = controls.box(board),
+    side = controls.titled(board, "Right answers by job");
+  const meter = element("p", { class: "meter" }, element("i", {}, element("b")), element("small"));
+  left.append(meter);
+  const showControls = budgetControls(left, { settings, move, heads: () => state.heads });
+  const bars = jobBars(side, jobs);
+  const best = bestResult(left, move);
+
+  const draw = () => {
+    showControls(state);
     meter.querySelector("b").style.width = (100 * bytes()) / most + "%";
-    const less = fill("{times} times smaller than uncut", { times: format(most / bytes(), ".2g") });
+    const less = fill("{times:.2g} times smaller than uncut", { times: most / bytes() });
     stage.say(
       meter.lastChild,
-      uncut ? "as much as the uncut model keeps" : bytes() ? less : "nothing is kept",
+      isUncut() ? "as much as the uncut model keeps" : bytes() ? less : "nothing is kept",
     );
-    tally.classList.toggle("counting", !found);
-    if (!found) return;
-    jobs.forEach((job, i) => {
-      const [, bar, share] = tally.children[i].children,
-        value = found["job_" + job.replaceAll(" ", "_")];
-      bar.firstChild.style.width = 100 * value + "%";
-      stage.say(share, Math.round(100 * value) + "%");
-    });
-  };
-  const inWords = (one) =>
-    fill("Your best so far: {bytes} bytes, with {answered} right.", {
-      bytes: format(one.bytes, ","),
-      answered: format(one.answered, ".1%"),
-    });
-  const showBest = () => {
-    record.hidden = !best;
-    if (best) stage.say(record.firstChild, inWords(best));
+    bars.tally.classList.toggle("counting", !found);
+    if (found) bars.show(found);
   };
   const judge = () => {
-    if (uncut || found.answered < goal || (best && bytes() >= best.bytes)) return;
-    best = { bytes: bytes(), answered: found.answered, state };
-    figure.dispatchEvent(
-      new CustomEvent("best", { bubbles: true, detail: { words: inWords(best), ...best } }),
-    );
-    showBest();
+    if (isUncut() || found.answered < goal) return;
+    const result = { bytes: bytes(), answered: found.answered, state };
+    if (!best.keep(result)) return;
+    const detail = { words: resultInWords(result), ...result };
+    figure.dispatchEvent(new CustomEvent("best", { bubbles: true, detail }));
   };
 
   return {
@@ -175,21 +160,18 @@ const budget = ({ figure, place, data, move }) => {
     draw: (wished) => {
       state = wished;
       const key = JSON.stringify(state);
-      uncut = bytes() === most;
       found = counted.get(key) || null;
       last = found || last;
-      asked++;
-      figure.instrument.recall ||= (kept) => {
-        const fits = kept?.bytes >= 0 && kept.answered <= 1 && kept.state;
-        if (fits && (!best || kept.bytes < best.bytes)) best = kept;
-        showBest();
-      };
+      figure.instrument.recall ||= (kept) =>
+        kept?.bytes >= 0 && kept.answered <= 1 && kept.state && best.keep(kept);
       draw();
       running = null;
       if (found) return judge();
       stage.say(figure.querySelector("data[data-name=answered]"), "…");
-      running = count().then((shares) => {
-        if (!shares) return running; // another setting is being counted: its answers are waited for
+      const isStale = () => state !== wished;
+      running = countAnswers(model, data, state, isStale).then((shares) => {
+        // Another setting is being counted: its answers are waited for
+        if (!shares) return running;
         counted.set(key, (found = last = shares));
         draw();
         judge();
@@ -200,9 +182,9 @@ const budget = ({ figure, place, data, move }) => {
     table: () => ({}),
     remarks: () => {
       if (!found) return [];
-      if (uncut) return ["start"];
-      return [found.answered < goal ? "short" : best && bytes() <= best.bytes ? "best" : "enough"];
+      if (isUncut()) return ["start"];
+      return [found.answered < goal ? "short" : bytes() <= best.least() ? "best" : "enough"];
     },
-    values: () => ({ bytes: bytes(), answered: last ? last.answered : 1 }),
+    values: () => ({ answered: last ? last.answered : 1 }),
   };
 };

@@ -59,6 +59,7 @@ def budget() -> Instrument:
     return figure(
         name="budget",
         engine=MODEL,
+        parts=("desk",),
         state=UNCUT,
         numbers={"bytes": cache_bytes(UNCUT), **right},
         say=SAY,

@@ -56,7 +56,7 @@ def card(
     each = int(speed // max(1, served.chats))
     return figure(
         name="card",
-        parts=("configs",),
+        parts=("configs", "serving"),
         state=state,
         numbers={"weights": served.weights, "cache": served.cache, "chats": served.chats,
                  "speed": round(speed)},

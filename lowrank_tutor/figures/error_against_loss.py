@@ -109,5 +109,4 @@ def _data() -> dict[str, Any]:
         "said": {
             cut: {str(k): text for (by, k), text in said.items() if by == cut} for cut in NAMES
         },
-        "uncut_says": said["none", None],
     }

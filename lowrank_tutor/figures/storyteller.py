@@ -23,7 +23,9 @@ MODEL = Script(
     (
         "figures/parts/linalg.js",
         "data/storyteller_weights.json",
+        "figures/parts/cuts.js",
         "figures/parts/model.js",
+        "figures/parts/language.js",
         "figures/parts/stories.js",
     ),
     ENGINE,
@@ -251,7 +253,7 @@ def storyteller(
     return figure(
         name="storyteller",
         engine=MODEL,
-        parts=("demonstrate", "heatmap"),
+        parts=("demonstrate", "desk", "heatmap"),
         state={"story": words, "cut": cut, "k": k, "head": loudest(words)},
         numbers={name: first.pop(name) for name in ("right", "table_error")} | counted()[cut][k],
         values=first,
@@ -265,6 +267,7 @@ def storyteller(
             "own": mine,
             "counts": counts | {name: [uncounted, counted()[cut][0]] for name in mine},
             "tales": TALES,
+            "jobs": model.JOBS,
             "directions": CODES if RANDOM & {*cuts} else [],
             "demo": demonstration(every, k) if demo else [],
             "desk": desk,

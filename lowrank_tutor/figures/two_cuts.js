@@ -1,184 +1,159 @@
 // Two cuts of one model, always off by the same error, and what each forgets. Its data and words are in two_cuts.py.
-const twoCuts = ({ figure, place, data, move }) => {
-  const { cuts, kinds, vocabulary, jobs, tales, kept: amounts, right, words } = data;
-  const SIDES = ["left", "right"],
-    MOST = right.sheets.length - 1,
-    number = Object.fromEntries(vocabulary.map((word, i) => [word, i]));
-  const model = storytellerModel(storyteller_weights);
-  let state = null,
-    said = [],
-    ids = [],
-    asks = [],
-    uncut = null,
-    head = 0,
-    sides = "",
-    runs = new Map();
+//
+// `view` is what the parts share: { state, reading }, where `reading` is the story as the model reads it.
+const SIDES = ["left", "right"];
+// Other stories of a job
+const EACH = 25;
+const countRight = (grades) => grades.filter(Boolean).length;
 
-  // The model: what it says at an error, and how much of the story each cut keeps there
-  const run = (cut, k) => {
-    if (!runs.has(cut + k)) {
-      const found = model.cut(ids, cut, k, true);
-      runs.set(cut + k, {
-        ...found,
-        k,
-        error: uncut ? model.error(found.tables, uncut.tables) : 0,
-      });
-    }
-    return runs.get(cut + k);
-  };
-  /** How much is kept where a cut is first off by a target: as `matched` in lowrank_tutor.storyteller. */
-  const solve = (cut, target) => {
-    const enough = (k) => run(cut, k).error >= target,
-      most = cuts[cut].most || ids.length;
-    let low = most;
-    while (low > 1 && !enough(low)) low--;
-    if (low === most) return most;
-    for (let high = low + 1, i = 0; i < 10; i++) {
-      const k = (low + high) / 2;
-      if (enough(k)) low = k;
-      else high = k;
-    }
-    return low;
-  };
-  const at = (side, damage = state.damage) => {
-    const cut = state[side],
-      key = [cut, damage].join(" ");
-    if (!runs.has(key)) {
-      const known = amounts[state.story]?.[cut]?.[damage];
-      runs.set(key, run(cut, known ?? solve(cut, damage / 100)));
-    }
-    return runs.get(key);
-  };
-  /** Read the story at every place of the lever, one after the other, while nothing else is done. */
-  const prepare = (i, mine) => {
-    if (mine !== runs || i > 2 * MOST + 1) return;
-    at(SIDES[i % 2], i >> 1);
-    setTimeout(prepare, 0, i + 1, mine);
-  };
-  const says = ({ logits }, row) => {
-    const size = vocabulary.length,
-      next = logits.subarray(row * size, (row + 1) * size);
-    return vocabulary[next.indexOf(Math.max(...next))];
-  };
-  /** The questions of a story: its end, and the last one before that asks for something else. */
-  const questions = () => {
-    const all = said.map((_, row) => {
-      const [answer, job] = storyAnswer(said.slice(1, row + 1), kinds);
-      const from = said.lastIndexOf(answer, row);
-      return {
-        row,
-        job,
-        answers: rightWords(answer, job, kinds),
-        from: from > 0 ? from : Math.max(0, row - 3),
-      };
-    });
-    const last = all.pop();
-    const asked = ({ job, answers: [answer] }) => answer && job !== last.job && answer !== ".";
-    return [...all.filter(asked).slice(-1), last];
-  };
-  const read = () => {
-    said = ["<s>", ...state.story.split(" ")];
-    ids = said.map((word) => number[word]);
-    runs = new Map();
-    uncut = null;
-    uncut = run("", 0);
-    asks = questions();
-    const heard = uncut.tables.map((table) =>
-      Math.min(...asks.map(({ row, from }) => table[row * ids.length + from])),
-    );
-    head = heard.indexOf(Math.max(...heard));
-    tell();
-  };
-
-  // The story, two tables with a lever between them, and what each model says
-  place.append(element("p", { class: "brief" }, words.lead));
-  const line = controls.box(place, "told");
-  const label = ({ job }) => words.asks[job] || words.asks[""];
-  const tell = () => {
-    const answers = asks.map(({ from }) => from);
-    line.replaceChildren(
-      ...said
-        .slice(1)
-        .concat("")
-        .flatMap((word, i) => {
-          const ask = asks.find(({ row }) => row === i);
-          const look = ask ? "asked" : answers.includes(i + 1) ? "answer" : "";
-          const name = ask ? [element("small", {}, label(ask))] : [];
-          return [element("span", { class: look }, word || "\u2003\u2003", ...name), " "];
-        }),
-    );
-    halves.forEach(({ frame, told }) => {
-      const n = ids.length,
-        share = (i) => (100 * i) / n + "%";
-      frame.replaceChildren(
-        frame.firstChild,
-        element("small", { class: "hint" }, words.hint),
-        ...asks.map((ask) => {
-          const style = ["left:" + share(ask.from), "top:" + share(ask.row), "width:" + share(1)];
-          return element("i", { style: style.join(";") }, element("small", {}, label(ask)));
-        }),
-      );
-      told.replaceChildren(...asks.map((ask) => element("p", {}, label(ask) + " ", element("b"))));
-    });
-  };
-  const board = controls.box(place, "halves");
-  const halves = SIDES.map((side) => {
-    const half = controls.box(board, side);
-    const options = Object.entries(cuts).map(([name, { title }]) =>
-      element("option", { value: name }, title),
-    );
-    const title =
-      side === "right"
-        ? element("select", { "aria-label": words.choose }, ...options)
-        : element("span", {}, cuts.sheets.title);
-    title.addEventListener("change", () => move({ right: title.value }));
-    half.append(element("p", { class: "title" }, title));
-    const frame = controls.box(half, "frame"),
-      canvas = frame.appendChild(element("canvas", { role: "img" }));
-    const kept = half.appendChild(element("p", { class: "kept" }));
-    return { title, frame, canvas, kept, told: controls.box(half, "says") };
+/** How much is kept where error(k) first reaches a target: as `matched` in lowrank_tutor.storyteller. */
+const solveKept = (error, target, most) => {
+  const enough = (k) => error(k) >= target;
+  let low = most;
+  while (low > 1 && !enough(low)) low--;
+  if (low === most) return most;
+  for (let high = low + 1, i = 0; i < 10; i++) {
+    const k = (low + high) / 2;
+    if (enough(k)) low = k;
+    else high = k;
+  }
+  return low;
+};
+/** The questions of a story: its end, and the last one before that asks for something else. */
+const questionsOf = (said, { kinds, words }) => {
+  const all = said.map((_, row) => {
+    const [answer, job] = storyAnswer(said.slice(1, row + 1), kinds);
+    const from = said.lastIndexOf(answer, row);
+    return {
+      row,
+      job,
+      label: words.asks[job] || words.asks[""],
+      answers: rightWords(answer, job, kinds),
+      from: from > 0 ? from : Math.max(0, row - 3),
+    };
   });
-  const middle = element("div", { class: "lever" }, element("p", {}, words.both));
-  board.firstChild.after(middle);
-  const output = middle.appendChild(element("output", { "aria-live": "off" }));
-  const lever = stage.panel(middle, {
+  const last = all.pop();
+  const asked = ({ job, answers: [answer] }) => answer && job !== last.job && answer !== ".";
+  return [...all.filter(asked).slice(-1), last];
+};
+/** A story that asks twice: at(cut, damage) is the run in which a cut is off by so much. */
+const readTwice = (model, story, data) => {
+  const { cuts, vocabulary, kept } = data;
+  const reading = readStory(model, story, vocabulary),
+    { said, n, once, run, exact } = reading;
+  const solve = (cut, damage) =>
+    solveKept((k) => run(cut, k).error, damage / 100, cuts[cut].most || n);
+  const at = (cut, damage) =>
+    once([cut, damage].join(" "), () =>
+      run(cut, kept[story]?.[cut]?.[damage] ?? solve(cut, damage)),
+    );
+  const asks = questionsOf(said, data);
+  const heard = exact.map((table) =>
+    Math.min(...asks.map(({ row, from }) => table[row * n + from])),
+  );
+  return { ...reading, asks, at, head: heard.indexOf(Math.max(...heard)) };
+};
+
+/** The story, with its questions and where their answers stand. */
+const toldLine = (place) => {
+  const line = controls.box(place, "told");
+  return {
+    tell: ({ said, asks }) => {
+      const answers = asks.map(({ from }) => from);
+      const spans = said.map((_, i) => {
+        const ask = asks.find(({ row }) => row === i);
+        const look = ask ? "asked" : answers.includes(i + 1) ? "answer" : "";
+        const name = ask ? [element("small", {}, ask.label)] : [];
+        return [element("span", { class: look }, said[i + 1] || "\u2003\u2003", ...name), " "];
+      });
+      line.replaceChildren(...spans.flat());
+    },
+  };
+};
+/** What stands over a half, its table, and what the model says: tell a story, and draw a cut of it. */
+const cutHalf = (board, side, { figure, data, move, view }) => {
+  const { cuts, words } = data;
+  const half = controls.box(board, side);
+  const options = Object.entries(cuts).map(([name, { title }]) =>
+    element("option", { value: name }, title),
+  );
+  const title =
+    side === "right"
+      ? element("select", { "aria-label": words.choose }, ...options)
+      : element("span", {}, cuts.sheets.title);
+  title.addEventListener("change", () => move({ right: title.value }));
+  half.append(element("p", { class: "title" }, title));
+  const frame = controls.box(half, "frame"),
+    canvas = frame.appendChild(element("canvas", { role: "img" })),
+    kept = half.appendChild(element("p", { class: "kept" })),
+    told = controls.box(half, "says");
+  return {
+    tell: ({ n, asks }) => {
+      const share = (i) => (100 * i) / n + "%";
+      const frames = asks.map((ask) => {
+        const style = ["left:" + share(ask.from), "top:" + share(ask.row), "width:" + share(1)];
+        return element("i", { style: style.join(";") }, element("small", {}, ask.label));
+      });
+      frame.replaceChildren(canvas, element("small", { class: "hint" }, words.hint), ...frames);
+      told.replaceChildren(...asks.map((ask) => element("p", {}, ask.label + " ", element("b"))));
+    },
+    draw: ({ k, tables }, said, missed) => {
+      const { n, head, asks } = view.reading,
+        cut = view.state[side],
+        whole = Math.floor(k + 0.05);
+      if (title.value) title.value = cut;
+      else stage.say(title, cuts[cut].title);
+      heatmap(figure, canvas, tables[head], 0.85);
+      const phrase = cuts[cut][k - whole > 0.05 ? "part" : "phrase"];
+      stage.say(kept, fill(phrase, { k: whole, n }));
+      asks.forEach((ask, i) => {
+        const wrong = missed.includes(ask);
+        stage.say(told.children[i].lastChild, said[i] + (wrong ? " \u2717" : " \u2713"));
+        [told.children[i], frame.children[i + 2]].forEach((one) =>
+          one.classList.toggle("lost", wrong),
+        );
+      });
+      stage.write(canvas, { "aria-label": words.table + " " + kept.textContent });
+    },
+  };
+};
+
+/** The lever, which sets the damage to both tables. */
+const damageLever = (place, { most, words, move, view }) => {
+  const output = place.appendChild(element("output", { "aria-live": "off" }));
+  const lever = stage.panel(place, {
     label: words.lever,
     width: 110,
     height: 230,
     margin: [20, 0, 20, 0],
-    y: [MOST, 0],
+    y: [most, 0],
   });
-  lever.line(
-    "track",
-    [
-      [0.5, 0],
-      [0.5, MOST],
-    ],
-    "gray shade",
-  );
-  const to = (damage) => move({ damage: clamp(Math.round(damage), 0, MOST) });
+  const track = [0, most].map((y) => [0.5, y]);
+  lever.line("track", track, "gray shade");
+  const to = (damage) => move({ damage: clamp(Math.round(damage), 0, most) });
   lever.handle("damage", {
     label: words.lever,
     color: "ink",
     axis: "y",
     drag: ([, y]) => to(y),
     large: 5,
-    step: (dx, dy) => to(state.damage + dx - dy),
-    end: (which) => to(which * MOST),
+    step: (dx, dy) => to(view.state.damage + dx - dy),
+    end: (which) => to(which * most),
   });
-
-  // 200 other stories: a row of dots for each job and side, those that are still right innermost
-  const score = controls.box(place, "score");
-  const EACH = (4 * right.sheets[0].length) / jobs.length;
-  const isRight = (cut, i) => (parseInt(right[cut][state.damage][i >> 2], 16) >> (3 - (i & 3))) & 1;
-  const count = (cut, from = 0, until = EACH * jobs.length) => {
-    let sum = 0;
-    for (let i = from; i < until; i++) sum += isRight(cut, i);
-    return sum;
+  return () => {
+    const { damage } = view.state,
+      text = damage + "%";
+    stage.say(output, text);
+    lever.place("damage", [0.5, damage], { value: damage, min: 0, max: most, text });
   };
+};
+
+/** 200 other stories: a row of dots for each job and side, those that are still right innermost. */
+const scoreDots = (place, { jobs, words }) => {
   const sums = element("p", { class: "sum" }, element("b"), words.stories, element("b"));
-  score.before(sums);
-  const rows = jobs.map((name) => {
+  place.append(sums);
+  const score = controls.box(place, "score");
+  const rows = Object.values(jobs).map((name) => {
     const dots = (turn) => {
       const box = { viewBox: "0 0 " + EACH + " 1", class: turn, "aria-hidden": "true" };
       const svg = stage.make("svg", box, score);
@@ -189,60 +164,74 @@ const twoCuts = ({ figure, place, data, move }) => {
     score.append(counts[0], element("span", {}, name), counts[1]);
     return { paths: [left, dots("")], counts };
   });
-  const claim = place.appendChild(element("p", { class: "claim", "aria-hidden": "true" }));
-
-  const lost = (side) =>
-    asks.filter(({ row, answers }) => answers.length && !answers.includes(says(at(side), row)));
-  const drawHalf = ({ title, frame, canvas, kept, told }, side) => {
-    const cut = state[side],
-      found = at(side),
-      whole = Math.floor(found.k + 0.05),
-      part = found.k - whole > 0.05;
-    if (title.value) title.value = cut;
-    else stage.say(title, cuts[cut].title);
-    heatmap(figure, canvas, found.tables[head], 0.85);
-    const phrase = cuts[cut][part ? "part" : "phrase"];
-    stage.say(kept, fill(phrase, { k: whole, n: ids.length }));
-    const missed = lost(side);
-    asks.forEach((ask, i) => {
-      const wrong = missed.includes(ask);
-      stage.say(told.children[i].lastChild, says(found, ask.row) + (wrong ? " \u2717" : " \u2713"));
-      [told.children[i], frame.children[i + 2]].forEach((one) =>
-        one.classList.toggle("lost", wrong),
-      );
-    });
-    stage.write(canvas, { "aria-label": words.table + " " + kept.textContent });
-  };
-  const draw = () => {
-    halves.forEach((half, i) => drawHalf(half, SIDES[i]));
-    stage.say(output, state.damage + "%");
-    lever.place("damage", [0.5, state.damage], {
-      value: state.damage,
-      min: 0,
-      max: MOST,
-      text: state.damage + "%",
-    });
-    const total = SIDES.map((side) => count(state[side]));
-    total.forEach((sum, i) => stage.say(sums.children[i], String(sum)));
+  return (grades) => {
+    grades.forEach((side, i) => stage.say(sums.children[i], String(countRight(side))));
     rows.forEach(({ paths, counts }, row) => {
-      const found = SIDES.map((side) => count(state[side], EACH * row, EACH * (row + 1)));
-      found.forEach((sum, i) => {
+      const right = grades.map((side) => countRight(side.slice(EACH * row, EACH * (row + 1))));
+      right.forEach((sum, i) => {
         stage.say(counts[i], String(sum));
-        counts[i].classList.toggle("lost", sum < found[1 - i] - 3);
+        counts[i].classList.toggle("lost", sum < right[1 - i] - 3);
         const dots = Array.from({ length: EACH }, (_, j) => "M" + (j + 0.5) + " .5h0");
         stage.write(paths[i][0], { d: dots.slice(sum).join("") });
         stage.write(paths[i][1], { d: dots.slice(0, sum).join("") });
       });
     });
-    const [one, two] = SIDES.map((side) => lost(side).map(label).join());
-    const even = Math.abs(total[0] - total[1]) < 10;
-    stage.say(claim, one === two ? words.alike : even ? words.apart : words.uneven);
   };
+};
 
-  // Another story, and the reader's own
+const twoCuts = ({ figure, place, data, move }) => {
+  const { cuts, vocabulary, jobs, tales, right, words } = data;
+  const most = right.sheets.length - 1;
+  const model = storytellerModel(storyteller_weights);
+  const view = { state: null, reading: null };
+  const at = (side) => view.reading.at(view.state[side], view.state.damage);
+  const says = (side) =>
+    view.reading.asks.map(({ row }) => likeliest(vocabulary, at(side).next(row)));
+  const lost = (side) => {
+    const words = says(side);
+    return view.reading.asks.filter(
+      ({ answers }, i) => answers.length && !answers.includes(words[i]),
+    );
+  };
+  /** Read the story at every place of the lever, one after the other, while nothing else is done. */
+  const prepare = (i, reading) => {
+    if (reading !== view.reading || i > 2 * most + 1) return;
+    reading.at(view.state[SIDES[i % 2]], i >> 1);
+    setTimeout(prepare, 0, i + 1, reading);
+  };
+  /** Whether each of the other stories is still right, one job after the other. */
+  const graded = (side) =>
+    [...right[view.state[side]][view.state.damage]].flatMap((digit) =>
+      [8, 4, 2, 1].map((bit) => (parseInt(digit, 16) & bit) > 0),
+    );
+
+  place.append(element("p", { class: "brief" }, words.lead));
+  const line = toldLine(place);
+  const board = controls.box(place, "halves");
+  const halves = SIDES.map((side) => cutHalf(board, side, { figure, data, move, view }));
+  const middle = element("div", { class: "lever" }, element("p", {}, words.both));
+  board.firstChild.after(middle);
+  const drawLever = damageLever(middle, { most, words, move, view });
+  const drawScore = scoreDots(place, data);
+  const claim = place.appendChild(element("p", { class: "claim", "aria-hidden": "true" }));
   const showStory = storyChoice(place, { tales, vocabulary, own: true, move });
   const demo = demonstrate(figure, { watch: board, steps: data.demo });
-  new MutationObserver(() => state && draw()).observe(document.documentElement, {
+
+  const draw = () => {
+    SIDES.forEach((side, i) => halves[i].draw(at(side), says(side), lost(side)));
+    drawLever();
+    const grades = SIDES.map(graded),
+      [left, other] = grades.map(countRight);
+    drawScore(grades);
+    const [one, two] = SIDES.map((side) =>
+      lost(side)
+        .map(({ label }) => label)
+        .join(),
+    );
+    const even = Math.abs(left - other) < 10;
+    stage.say(claim, one === two ? words.alike : even ? words.apart : words.uneven);
+  };
+  new MutationObserver(draw).observe(document.documentElement, {
     attributeFilter: ["data-theme"],
   });
 
@@ -250,16 +239,19 @@ const twoCuts = ({ figure, place, data, move }) => {
     clean: (wished) => {
       checkStory(wished.story, vocabulary);
       SIDES.forEach((side) => check.one(side, wished[side], Object.keys(cuts)));
-      check.whole("damage", wished.damage, 0, MOST);
+      check.whole("damage", wished.damage, 0, most);
       return wished;
     },
-    draw: (wished) => {
-      const other = wished.story !== state?.story,
-        now = SIDES.map((side) => wished[side]).join();
-      state = wished;
-      if (other) read();
-      if (other || sides !== now) setTimeout(prepare, 0, 0, runs);
-      sides = now;
+    draw: (state) => {
+      const before = view.state;
+      view.state = state;
+      const other = state.story !== before?.story;
+      if (other) {
+        view.reading = readTwice(model, state.story, data);
+        [line, ...halves].forEach((part) => part.tell(view.reading));
+      }
+      if (other || SIDES.some((side) => state[side] !== before[side]))
+        setTimeout(prepare, 0, 0, view.reading);
       showStory(state.story);
       draw();
       demo(state);
@@ -268,21 +260,20 @@ const twoCuts = ({ figure, place, data, move }) => {
       Object.fromEntries(
         SIDES.flatMap((side) => [
           ["error_" + side, at(side).error],
-          ["answered_" + side, count(state[side]) / (EACH * jobs.length)],
+          ["answered_" + side, countRight(graded(side)) / graded(side).length],
         ]),
       ),
-    table: () => ({
-      dots: Array.from({ length: EACH * jobs.length }, (_, i) => [
-        data.names[Math.floor(i / EACH)],
-        ...SIDES.map((side) => Boolean(isRight(state[side], i))),
-      ]),
-    }),
+    table: () => {
+      const [left, other] = SIDES.map(graded),
+        names = Object.keys(jobs);
+      return { dots: left.map((one, i) => [names[Math.floor(i / EACH)], one, other[i]]) };
+    },
     values: () =>
       Object.fromEntries(
         SIDES.map((side) => [
           "lost_" + side,
           lost(side)
-            .map((ask) => words.the + label(ask))
+            .map((ask) => words.the + ask.label)
             .join(words.and) || words.nothing,
         ]),
       ),

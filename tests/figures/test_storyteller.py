@@ -25,11 +25,9 @@ STORIES = [story for story in st.stories(60, facts=3, rng=4711) if len(story.wor
 RUN = """
 async ([place, runs]) => {
   const { storytellerModel, storyteller_weights } = eval(place),
-    model = storytellerModel(storyteller_weights);
-  model.directions = Float64Array.from(runs.directions);
-  const weights = { scores: model.cutScores, latents: model.cutLatents };
+    model = storytellerModel(storyteller_weights, Float64Array.from(runs.directions));
   return runs.all.map(({ ids, cut, k }) => {
-    const found = model.run(ids, weights[cut] ? [] : { cut, k }, weights[cut]?.(k), true);
+    const found = model.cut(ids, cut, k, true);
     return [...found.logits].map((value) => Number(value.toPrecision(9)));
   });
 }

@@ -60,7 +60,8 @@ const offerWords = (field, vocabulary, done) => {
   field.addEventListener("input", open);
   field.addEventListener("click", () => {
     const atEnd = field.selectionStart === field.value.length;
-    if (atEnd && vocabulary.includes(begun())) field.value += " "; // a whole word: another may follow
+    // A whole word: another may follow
+    if (atEnd && vocabulary.includes(begun())) field.value += " ";
     open();
   });
   field.addEventListener("blur", () => show([]));
@@ -69,7 +70,8 @@ const offerWords = (field, vocabulary, done) => {
     event.preventDefault();
     keys[event.key]();
   });
-  list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+  // The field keeps the focus
+  list.addEventListener("mousedown", (event) => event.preventDefault());
   list.addEventListener("click", ({ target }) => target !== list && take(target));
   return list;
 };
@@ -89,11 +91,6 @@ const storyChoice = (place, { tales, vocabulary, own, move }) => {
     box.append(element("div", { class: "own" }, element("label", {}, "your own: ", field), words));
   }
   return (story) => (field.value = now = story);
-};
-/** The words that answer as well as this one: verbs of its number, or itself. */
-const rightWords = (word, job, kinds) => {
-  if (job === "agreement") return [kinds.does, kinds.do].find((kind) => kind.includes(word));
-  return word ? [word] : [];
 };
 const checkStory = (story, vocabulary) => {
   const said = story.split(" "),
