@@ -19,7 +19,6 @@ SHORTER = {  # what is typed, and how the title begins
     "power sgd": "9.6 Send less",
     "recommend for new users": "Performing a prediction",
     "negative entries nmf": "NMF fails",
-    "standardize before pca": "Why is scaling",
     "rwkv forgets": "Mamba or RWKV",
 }
 
