@@ -180,7 +180,8 @@ def chapter(app, docname):
     topic, _, verb = html.escape(app.env.titles[docname].astext()).partition(": ")
     (number,) = app.env.toc_secnumbers[docname][""]
     return (
-        f'<li>{card(docname)}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
+        f"<li>{card(docname)}"
+        f'<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
         f"<p>{SENTENCES[docname]} "
         f"<small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
     )
