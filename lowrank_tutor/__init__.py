@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
         for module in sorted(__all__, key=ASIDE.__contains__):
             if name in _names_in(module):
                 return getattr(import_module(f"{__name__}.{module}"), name)
-    # Names that other libraries have, and what to call instead.
+    # Names that other libraries have, without case and underscores, and what to call instead.
     others = json.loads((files(__name__) / "data" / "other_names.json").read_text("utf-8"))
-    way = f": call {others[name]}" if name in others else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{way}")
+    way = others.get(name.lower().replace("_", ""), "")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{way and ': call ' + way}")

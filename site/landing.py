@@ -2,7 +2,7 @@
 
 import html
 
-from cards import CARDS, card
+from cards import card
 from docutils import nodes
 
 HOME = "book/index"
@@ -179,9 +179,9 @@ def chapter(app, docname):
     address = app.builder.get_relative_uri(HOME, docname)
     topic, _, verb = html.escape(app.env.titles[docname].astext()).partition(": ")
     (number,) = app.env.toc_secnumbers[docname][""]
-    picture = card(docname) if docname in CARDS else ""
     return (
-        f'<li>{picture}<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
+        f"<li>{card(docname)}"
+        f'<p><a href="{address}"><strong>{number}. {topic}</strong> {verb}</a></p>'
         f"<p>{SENTENCES[docname]} "
         f"<small>{minutes(app.env.get_doctree(docname))} minutes</small></p></li>"
     )

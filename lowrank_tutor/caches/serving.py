@@ -146,13 +146,9 @@ def serve(
     >>> round(served.cache, 2), served.chats, serve("Llama-3-70B", "H200", cards=8).cache
     (8.58, 4, 5.0)
     """
-    if isinstance(model, str):
-        table = published_caches()
-        model = table[check_choice(model, "model", tuple(table))].model
-    elif not isinstance(model, Model):
-        raise TypeError(
-            f"model must be a name or what read_config returns, got {type(model).__name__}"
-        )
+    if not isinstance(model, Model):
+        table, other_ways = published_caches(), ": read_config makes others of their config.json"
+        model = table[check_choice(model, "model", tuple(table), other_ways)].model
     card = as_gpu(gpu)
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)

@@ -6,7 +6,7 @@
     MOST = 25,
     LINES = 30; // results; words shown of each
   const COMMON = new Set(
-    "a about after all an and are as at be before between but by can confused confusion do does for from get has have how i if in into is issue it its me my no not of on or paper question questions should support so than that the their them then there this to too was we what when where which while who why will with would you your".split(
+    "a about after all an and are as at be before between but by can confused confusion do does for from get has have how i if in into is issue it its me my no not of on or paper question questions should support so than that the their them then there this to too versus vs was we what when where which while who why will with would you your".split(
       " ",
     ),
   );
@@ -15,6 +15,7 @@
       .normalize("NFD")
       .replace(/\p{M}/gu, "")
       .toLowerCase()
+      .replace(/['’](ll|re|s|t|ve)\b/g, "")
       .match(/[\p{L}\p{N}]+/gu) ?? [];
   const stem = (word) =>
     word.length > 4
@@ -26,6 +27,23 @@
   const stems = (text) => cut(text).map(stem);
 
   // What was asked, and what it is worth
+  /** The words as this book writes them: "kvcache" as "kv cache", and "power sgd" as "powersgd", too. */
+  const respelled = (asked, documents) => {
+    const book = documents.map(({ words }) => words),
+      known = new Set(book.flat());
+    const apart = (word) => {
+      for (const words of book) {
+        const i = words.findIndex(
+          (each, at) => each[1] && words[at + 1]?.[1] && word === each + words[at + 1],
+        );
+        if (i >= 0) return words.slice(i, i + 2);
+      }
+      return word;
+    };
+    const words = cut(asked).flatMap((word) => (known.has(word) ? word : apart(word)));
+    const both = words.map((word, i) => word + words[i + 1]).filter((word) => known.has(word));
+    return [...words, ...both].join(" ");
+  };
   const understood = (asked, documents) => {
     const all = cut(asked),
       rare = all.filter((word) => !COMMON.has(word)),
@@ -46,11 +64,12 @@
   };
   const counted = ([address, page, title, text]) => {
     const heads = stems(title),
-      inside = [...heads, ...stems(text)],
+      words = [...cut(title), ...cut(text)],
+      inside = words.map(stem),
       counts = new Map();
     for (const word of inside) counts.set(word, (counts.get(word) ?? 0) + 1);
     const pages = new Set(stems(page));
-    return { address, page, title, text, heads: new Set(heads), pages, inside, counts };
+    return { address, page, title, text, heads: new Set(heads), pages, words, inside, counts };
   };
   const weight = (address) => {
     if (/\/\d\d-/.test(address)) return 1.2;
@@ -68,7 +87,7 @@
     query.slice(1).forEach((word, i) => {
       if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i]));
     });
-    if (/[._]/.test(asked) && title.toLowerCase().split(".").includes(asked.toLowerCase()))
+    if (/[._]/.test(asked) && `.${title}`.toLowerCase().endsWith(`.${asked.toLowerCase()}`))
       sum *= 3; // a function, by its name
     return sum * weight(address);
   };
@@ -125,12 +144,13 @@
     document.querySelector(".bd-search-container input").value = asked;
     if (!asked) return;
     const documents = window.places.map(counted),
-      known = understood(asked, documents),
+      words = respelled(asked, documents),
+      known = understood(words, documents),
       shown = found(asked, known, documents);
     document
       .querySelector("#search-results")
       .append(
-        element("p", { role: "status" }, status(asked, known, documents, shown.length)),
+        element("p", { role: "status" }, status(words, known, documents, shown.length)),
         element("ul", {}, ...shown.map((each) => item(each, known))),
       );
   });

@@ -14,12 +14,11 @@ ANSWERS = dict(re.findall(r"^### (.*)\n((?:(?!^##).*\n)+)", PAGE.read_text(encod
 SHORTER = {  # what is typed, and how the title begins
     "merge qlora 4 bit": "merge_and_unload",
     "nystromformer causal": "Linformer: causal",
-    "evict tokens h2o": "Eviction",
-    "gqa mean pooling": "MHA to GQA",
+    "kv cache eviction": "Eviction",
+    "streamingllm": "Streaming LLM",
+    "power sgd": "9.6 Send less",
     "recommend for new users": "Performing a prediction",
-    "initialize lora": "LoRA initialization",
     "negative entries nmf": "NMF fails",
-    "standardize before pca": "Why is scaling",
     "rwkv forgets": "Mamba or RWKV",
 }
 

@@ -10,7 +10,11 @@ const check = {
   whole: (name, value, low, high) =>
     Number.isInteger(value) && value >= low && value <= high
       ? value
-      : check.fail(name, "a whole number from " + low + " to " + high, value),
+      : check.fail(
+          name,
+          Number.isInteger(value) ? "between " + low + " and " + high : "an integer",
+          value,
+        ),
   one: (name, value, choices) =>
     choices.includes(value) ? value : check.fail(name, "one of " + choices.join(", "), value),
   list: (name, value, count, low, high) => {
