@@ -44,7 +44,8 @@ def named(name: str, value: Any, *shape: int | None, gaps: bool = False) -> dict
 
 def number(name: str, value: Any, low: float, high: float) -> float:
     """Return a real number between two others, both included."""
-    return check_real(value, name, f"from {low:g} to {high:g}", low, math.nextafter(high, math.inf))
+    rule = f"a number from {low:g} to {high:g}"
+    return check_real(value, name, rule, low, math.nextafter(high, math.inf))
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
