@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 COLORS = 64  # of a picture that is kept without loss
@@ -47,20 +48,19 @@ def vector(figure: Figure, dpi: int, salt: str) -> str:
 
     Letters stay text, in the font of the page. ``data-of`` says what a group is, such as a
     ``line2d``. Names that parts need within the page depend on ``salt``. Images that must be
-    resampled get ``dpi`` pixels an inch.
+    resampled get ``dpi`` pixels an inch. Words lose their path effects, or they would be outlines.
     """
+    for word in figure.findobj(Text):
+        word.set_path_effects([])
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": salt}
     with _canvas(figure, dpi), plt.rc_context(settings):
         canvas: Any = FigureCanvasSVG(figure)
-        canvas.print_svg(
-            stream := io.StringIO(), metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        )
-    drawn = (
-        stream.getvalue().strip().partition("</defs>")[2]
-    )  # before them, a style for the whole page
+        canvas.print_svg(stream := io.StringIO())
+    # What stands before is a style for the whole page.
+    drawn = stream.getvalue().partition("</defs>")[2].rpartition("</svg>")[0]
     drawn = re.sub(r'<g id="(.*?)(?:_\d+)?"', r'<g data-of="\1"', drawn)
-    drawn = re.sub(r"font-family: .*?(?=; |\")|(?<=>)\s+(?=<)", "", drawn)
-    return re.sub(r' (?:d|x|y)="[^"]*"', _rounded, drawn.removesuffix("</svg>"))
+    drawn = re.sub(r"font-family: .*?(?=; |\")|\s+(?=<)", "", drawn)
+    return re.sub(r' (?:d|x|y)="[^"]*"', _rounded, drawn)
 
 
 def _rounded(attribute: re.Match[str]) -> str:
@@ -96,12 +96,12 @@ def png(picture: np.ndarray, *, scale: float = 1, **settings: Any) -> str:
     return _saved(_scaled(picture, scale), "png", **settings)
 
 
-def encode(picture: np.ndarray, scale: float, quality: int | None) -> str:
+def encode(picture: np.ndarray, quality: int | None) -> str:
     """Encode a picture as WebP, in base64.
 
     Without a quality it keeps its best COLORS colors, and those exactly.
     """
-    image = _scaled(picture, scale)
+    image = Image.fromarray(picture)
     if quality is None:
         return _saved(_few_colors(image), "webp", lossless=True, quality=40, method=3)
     return _saved(image, "webp", quality=quality, method=4)

@@ -100,6 +100,7 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
             "one.instrument).length"
         )
         assert page.evaluate(alive) == 4
+        page.locator(".drags").last.wait_for()
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
         assert page.locator(".explorer-panels").last.get_attribute("aria-label") == "White 4."
         page.locator("figure.explorer p[role=status]", has_text="White 4.").wait_for()

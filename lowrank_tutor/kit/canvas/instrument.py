@@ -133,7 +133,7 @@ def _image(figure: Figure, alt: str) -> str:
     picture = pixels(figure, DPI)
     ways = [75, None] if has_few_colors(picture) else [75]
     encoded, (height, width) = (
-        min((encode(picture, 1.0, way) for way in ways), key=len),
+        min((encode(picture, way) for way in ways), key=len),
         picture.shape[:2],
     )
     return (

@@ -31,9 +31,12 @@ const autoplay = (button, slider, move) => {
   rest();
   return rest;
 };
-/** Turn an SVG into another one, child by child of a kind; what travels is added to moves, which take the share of the way. */
+/** Turn an SVG into another one, child by child of a kind, words by what they say; what travels is added to moves, which take the share of the way. */
 const become = (old, wanted, moves) => {
-  const kind = (e) => e.tagName + e.dataset.of + e.getAttributeNames();
+  const kind = (e) => {
+    const name = e.tagName + e.dataset.of;
+    return name + e.getAttributeNames() + (/text|tick/.test(name) ? e.textContent : "");
+  };
   const rest = (text) => text.replace(NUMBER, "");
   for (const { name, value } of wanted.attributes) {
     const before = old.getAttribute(name);
@@ -54,8 +57,7 @@ const become = (old, wanted, moves) => {
     become(twin, child, moves);
     return twin;
   });
-  if (!children[0]) old.textContent = wanted.textContent;
-  else if (free[0] || children.some((child, i) => child !== old.children[i]))
+  if (free[0] || children.some((child, i) => child !== old.children[i]))
     old.replaceChildren(...children);
 };
 /** Whoever drags across the pictures moves a slider, from where it stands: the whole width is its whole range. */

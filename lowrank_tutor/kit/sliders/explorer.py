@@ -151,7 +151,7 @@ class Explorer(Film):
     def _still(self, frame: Frame, *, saved: bool = False) -> str:
         """Return what stands below live sliders, or is shown by a ``saved`` notebook alone."""
         if saved:
-            sources = [f"webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels]
+            sources = [f"webp;base64,{encode(panel.picture, 80)}" for panel in frame.panels]
             note = (
                 f'<p class="explorer-note">{ASLEEP} Shown here: '
                 f"{html.escape(self.words.place(self.start))}.</p>"
@@ -204,7 +204,7 @@ class Explorer(Film):
         """
         frames = self.frames()
         tallest = max(panel.inches[1] for panel in frames[0].panels)
-        height = 200 + 90 * len(self.sliders) + round(LINE_ART_PIXELS * tallest)
+        height = round(200 + 90 * len(self.sliders) + LINE_ART_PIXELS * tallest)
         block = html.escape(page_block(self, frames).to_html(linked=False))
         return (
             "text/html",
@@ -265,25 +265,15 @@ def _panels(drawn: Figure | Sequence[Figure], salt: str | None) -> tuple[Panel, 
     figures = tuple(drawn) if isinstance(drawn, list | tuple) else (drawn,)
     if not figures or not all(isinstance(figure, Figure) for figure in figures):
         raise TypeError(f"draw must return a matplotlib figure or a list of them, got {drawn!r}")
-    return tuple(_panel(figure, salt and f"{salt}-{i}") for i, figure in enumerate(figures))
+    return tuple(_panel(figure, salt) for figure in figures)
 
 
 def _panel(figure: Figure, salt: str | None) -> Panel:
     is_photograph = figure.get_gid() == PHOTOGRAPH
     width, height = map(float, figure.get_size_inches())
-    panel = Panel(None, (width, height), is_photograph)
     dpi = PHOTOGRAPH_PIXELS if is_photograph else LINE_ART_PIXELS
-    if salt and not is_photograph:
-        inside = vector(figure, dpi, salt)
-    else:
-        picture = pixels(figure, dpi)
-        if not salt:
-            return panel._replace(picture=picture)
-        source = f"data:image/webp;base64,{encode(picture, 1, 75)}"
-        inside = f'<image width="100%" height="100%" href="{source}"/>'
-    box = f"0 0 {72 * width:.6g} {72 * height:.6g}"
-    look = f'{panel.look} viewBox="{box}" stroke-linejoin="round"'
-    return panel._replace(picture=f"<svg{look}>{inside}</svg>")
+    lines = vector(figure, dpi, salt) if salt and not is_photograph else None
+    return Panel(lines or pixels(figure, dpi), (width, height), is_photograph)
 
 
 def _side_by_side(frame: Frame) -> np.ndarray:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lowrank_tutor.kit.block import Block, Script, literal
+from lowrank_tutor.kit.images import encode
 from lowrank_tutor.kit.words import Format, Value, Words, caption_html, exact
 
 SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
 STYLES = ("kit/sliders/explorer.css",)
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
+PIXELS = 112  # the most that an inch of a picture takes on a page
 
 MAX_LABELS = 6  # below a slider
 MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
@@ -23,7 +25,7 @@ PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a 
 class Panel(NamedTuple):
     """One picture of a frame, its inches, and whether a dark page must leave it as it is.
 
-    In a kernel it is pixels, (height, width, 3), and on a page an ``<svg>``.
+    It is pixels, (height, width, 3), or what stands in an ``<svg>``.
     """
 
     picture: Any
@@ -32,10 +34,23 @@ class Panel(NamedTuple):
 
     @property
     def look(self) -> str:
-        """The attributes of its element that the style needs."""
+        """The attributes that the style needs, and others the size without it."""
         kind = ' class="photograph"' if self.photograph else ""
-        width, height = (f"{72 * side:.6g}" for side in self.inches)
+        width, height = (round(PIXELS * side) for side in self.inches)
         return f'{kind} width="{width}" height="{height}" style="--inches:{self.inches[0]:.4g}"'
+
+    @property
+    def svg(self) -> str:
+        """Its element on a page."""
+        width, height = (f"{72 * side:.6g}" for side in self.inches)
+        inside = (
+            self.picture
+            if isinstance(self.picture, str)
+            else '<image width="100%" height="100%" '
+            f'href="data:image/webp;base64,{encode(self.picture, 75)}"/>'
+        )
+        box = f'viewBox="0 0 {width} {height}" stroke-linejoin="round"'
+        return f"<svg{self.look} {box}>{inside}</svg>"
 
 
 class Frame(NamedTuple):
@@ -171,25 +186,21 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
 def page_block(film: Film, frames: Sequence[Frame]) -> Block:
     """Return the block: sliders, first pictures and numbers, the rest for the script."""
     words, first = film.words, frames[film.first]
-    drawn = list(zip(*([panel.picture for panel in f.panels] for f in frames), strict=True))
-    different = [list(dict.fromkeys(strip)) for strip in drawn]
-    places = [{picture: i for i, picture in enumerate(strip)} for strip in different]
+    drawn = [[panel.svg for panel in frame.panels] for frame in frames]
+    strips = [list(dict.fromkeys(strip)) for strip in zip(*drawn, strict=True)]
     content = {
         "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
         "alts": [f.alt for f in frames],
         "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in frames],
-        "pictures": base64.b64encode(zlib.compress(literal(different).encode(), 9)).decode(),
-        "frames": [
-            [place[panel.picture] for place, panel in zip(places, f.panels, strict=True)]
-            for f in frames
-        ],
+        "pictures": base64.b64encode(zlib.compress(literal(strips).encode(), 9)).decode(),
+        "frames": [list(map(list.index, strips, pictures)) for pictures in drawn],
     }
     label = f' role="img" aria-label="{html.escape(first.alt)}"'
     controls = "".join(control_html(film, name) for name in film.sliders)
     standing = f"""<div class="explorer-sliders">{controls}</div>
 <noscript><p>The sliders need JavaScript. Shown here: \
 {html.escape(words.place(film.start))}.</p></noscript>
-{panels_html(first, [panel.picture for panel in first.panels], label)}
+{panels_html(first, drawn[film.first], label)}
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
 {caption_html(film.caption)}"""
