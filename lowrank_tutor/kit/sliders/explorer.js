@@ -62,9 +62,7 @@ const become = (old, wanted, moves) => {
 };
 /** Whoever drags across the pictures moves a slider, from where it stands: the whole width is its whole range. */
 const dragAcross = (panels, slider) => {
-  let down = null,
-    wide = 1,
-    before = 0;
+  let down, wide, before;
   const slide = (value) => {
     const at = slider.value;
     slider.value = value; // the browser takes the nearest step
@@ -99,11 +97,9 @@ const explorer = async (root) => {
     control.matches("fieldset")
       ? [...control.querySelectorAll("input")].findIndex((choice) => choice.checked)
       : Math.round((control.value - control.min) / control.step);
-  const numbers = [...root.querySelectorAll("data")];
+  const numbers = root.querySelectorAll("data");
   const said = root.querySelector('[role="status"]');
-  let pause = 0;
-  let shown = -1;
-  let clock = 0;
+  let pause, shown, clock;
   const draw = (frame) => {
     const moves = [];
     const wanted = panels.cloneNode();
@@ -126,12 +122,12 @@ const explorer = async (root) => {
       if (control.matches("fieldset")) return;
       const text = data.sliders[j][at];
       control.parentElement.nextElementSibling.textContent = text;
-      if (control.hasAttribute("aria-valuetext")) control.setAttribute("aria-valuetext", text);
+      if (control.ariaValueText) control.ariaValueText = text;
     });
     if (frame === shown) return;
     shown = frame;
     draw(data.frames[frame]);
-    panels.setAttribute("aria-label", data.alts[frame]);
+    panels.ariaLabel = data.alts[frame];
     numbers.forEach((number, j) => {
       [number.value, number.textContent] = data.numbers[frame][j];
     });
