@@ -112,7 +112,9 @@ def distance(shown, panel):
     differ, but for images.
     """
     number = r"-?\d+(?:\.\d+)?"
-    texts = [re.sub(r'</\w+>|/(?=>)|"data:.*?"', "", svg) for svg in (shown, panel.svg)]
+    texts = [
+        re.sub(r'</\w+>|/(?=>)|"data:[^"]*"| data-sample=""', "", svg) for svg in (shown, panel.svg)
+    ]
     if len({re.sub(number, "", text) for text in texts}) > 1:
         return np.inf
     numbers = [np.array(re.findall(number, text), dtype=float) for text in texts]
