@@ -75,12 +75,6 @@ def _is_cut(figure: Figure, renderer: Any) -> bool:
     return bool(min(box.x0, box.y0, width - box.x1, height - box.y1) < -EDGE)
 
 
-def _scaled(picture: np.ndarray, scale: float) -> Image.Image:
-    image = Image.fromarray(picture)
-    size = round(image.width * scale), round(image.height * scale)
-    return image if scale == 1 else image.resize(size, Image.Resampling.LANCZOS)
-
-
 def _few_colors(image: Image.Image) -> Image.Image:
     return image.quantize(COLORS).convert("RGB")
 
@@ -93,7 +87,9 @@ def _saved(image: Image.Image, kind: str, **settings: Any) -> str:
 
 def png(picture: np.ndarray, *, scale: float = 1, **settings: Any) -> str:
     """Encode a picture as PNG, in base64."""
-    return _saved(_scaled(picture, scale), "png", **settings)
+    image = Image.fromarray(picture)
+    size = round(image.width * scale), round(image.height * scale)
+    return _saved(image.resize(size, Image.Resampling.LANCZOS), "png", **settings)
 
 
 def encode(picture: np.ndarray, quality: int | None) -> str:

@@ -204,12 +204,13 @@ def page_block(film: Film, frames: Sequence[Frame]) -> Block:
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
 {caption_html(film.caption)}"""
-    attributes = {"data-frames": str(len(frames))} | (
-        {"data-plays": film.plays} if film.plays else {}
-    )
-    attributes["data-lm-suppress-shortcuts"] = (
-        "true"  # JupyterLab would take arrow keys to move to another cell
-    )
+    attributes = {
+        "data-frames": str(len(frames)),
+        # JupyterLab would take arrow keys to move to another cell.
+        "data-lm-suppress-shortcuts": "true",
+    }
+    if film.plays:
+        attributes["data-plays"] = film.plays
     block = Block(
         kind="explorer",
         name=film.name,
