@@ -92,10 +92,11 @@ def test_panels():
 
 
 def notes(k):
-    """A bar that is marked in words, a line instead of some of them at 1."""
+    """A bar that is marked in words, more of them from 2 on."""
     figure = bar(k=20 * k)
-    figure.axes[0].text(5 * k, 0, f"{k}.25")
-    figure.axes[0].axvline(k) if k < 2 else figure.axes[0].text(k, 0, "more", rotation=90)
+    figure.text(k / 5, 0, f"{k}.25")
+    if k > 1:
+        figure.axes[0].text(k, 0, "more", rotation=90)
     return figure
 
 
