@@ -35,12 +35,10 @@ const epub = {
         e.parentElement.id,
         words(e),
       ]);
-      const mathml = !!page.querySelector("math");
       return {
         name,
         title: words(page.querySelector("h1, h2")),
         sections,
-        mathml,
         body: new XMLSerializer().serializeToString(page),
       };
     });

@@ -116,8 +116,11 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
         body = re.sub(r'(<img [^>]*?src=")([^"]+)', place, page["body"])
         files[page["name"] + ".xhtml"] = XHTML.format(title=html.escape(page["title"]), body=body)
     files["nav.xhtml"] = XHTML.format(title="Contents", body=contents(pages))
+    marks = {"mathml": "<math", "svg": "<svg"}
     properties = {
-        page["name"] + ".xhtml": ' properties="mathml"' for page in pages if page["mathml"]
+        page["name"] + ".xhtml": f' properties="{held}"'
+        for page in pages
+        if (held := " ".join(kind for kind, tag in marks.items() if tag in page["body"]))
     }
     properties["nav.xhtml"] = ' properties="nav"'
     kinds = {name: TYPES[name.rpartition(".")[2]] for name in files}

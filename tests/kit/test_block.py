@@ -100,8 +100,9 @@ def test_two_faces(browser, monkeypatch, tmp_path, linked):
             "one.instrument).length"
         )
         assert page.evaluate(alive) == 4
+        page.locator(".drags").last.wait_for()
         page.locator("figure.explorer").last.get_by_role("slider").press("End")
-        assert page.locator("figure.explorer img").last.get_attribute("alt") == "White 4."
+        assert page.locator(".explorer-panels").last.get_attribute("aria-label") == "White 4."
         page.locator("figure.explorer p[role=status]", has_text="White 4.").wait_for()
         page.locator("form").first.locator("input").fill("204")
         page.locator("form").first.get_by_role("button").click()
@@ -227,7 +228,7 @@ DARK = [
 LOOK = """
 ([light, dark]) => {
   const block = document.querySelector("figure, form"),
-    art = document.querySelector(".explorer-panels img, canvas");
+    art = document.querySelector(".explorer-panels svg, canvas");
   const color = getComputedStyle(block).getPropertyValue("--teal").trim();
   return [color === dark ? "dark" : color === light ? "light" : color,
     art ? getComputedStyle(art).filter : null];

@@ -26,6 +26,7 @@ from visits import address_of, block, title_of
 
 PATH = CHAPTERS[1]
 MARK = f'[id="document-book/{PATH.stem}"]'
+SVG = "{http://www.w3.org/2000/svg}"
 MATH, XHTML = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xhtml}"
 pytestmark = pytest.mark.xdist_group("test_print")  # which prints once
 
@@ -131,9 +132,10 @@ def bound(made):
             "content.opf",
             "META-INF/container.xml",
         }
-    assert {name for name, item in items.items() if item.get("properties") == "mathml"} == {
-        name for name, file in files.items() if file.find(f".//{MATH}math") is not None
-    }
+    for kind, tag in {"mathml": f"{MATH}math", "svg": f"{SVG}svg"}.items():
+        assert {name for name, item in items.items() if kind in item.get("properties", "")} == {
+            name for name, file in files.items() if file.find(f".//{tag}") is not None
+        }
     spine = [
         item.get("idref")
         for item in files["content.opf"].iter("{http://www.idpf.org/2007/opf}itemref")

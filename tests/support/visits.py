@@ -114,7 +114,7 @@ FACTS = """
     paper: getComputedStyle(document.body).backgroundColor,
     // Of several panels the first one says what all of them show.
     images: all("img", (i) => ({ src: i.src.slice(0, 100), alt: i.getAttribute("alt") ||
-      i.closest(".explorer-panels, .cell_output")?.querySelector("img").getAttribute("alt"),
+      i.closest(".cell_output")?.querySelector("img").getAttribute("alt"),
       shown: i.complete && i.naturalWidth > 0, inside: Boolean(i.closest("article")) })),
     overflow: wide <= width ? [] : [`${wide} pixels`, ...[...document.querySelectorAll("body *")]
       .filter((e) => e.getBoundingClientRect().right > width + 1)
@@ -124,7 +124,7 @@ FACTS = """
       return /[1-9]/.test(style.transitionDuration) || style.animationName !== "none";
     }).map((e) => e.outerHTML.slice(0, 80)),
     scrolling: getComputedStyle(document.documentElement).scrollBehavior,
-    pictures: all(".explorer-panels img, .cell_output > img", (i) => ({
+    pictures: all(".explorer-panels svg, .cell_output > img", (i) => ({
       filter: getComputedStyle(i).filter, photograph: i.matches(".photograph") })),
     maths: count("mjx-container"),
     mathErrors: all("mjx-merror", words),
@@ -253,9 +253,9 @@ def violations(page):
 # for.
 READ = """
 (figure, most) => ({
-  alt: figure.querySelector(".explorer-panels img").alt,
-  panels: [...figure.querySelectorAll(".explorer-panels img")].map((img) => (
-    { src: img.src.slice(0, most ?? 30), width: img.naturalWidth, decoded: img.complete })),
+  alt: figure.querySelector(".explorer-panels").getAttribute("aria-label"),
+  panels: [...figure.querySelectorAll(".explorer-panels svg")]
+    .map((svg) => svg.outerHTML.slice(0, most ?? 30)),
   controls: [...figure.querySelectorAll("[data-slider]")].map((c) => c.matches("fieldset")
     ? [c.dataset.slider, c.querySelector(":checked").value, null]
     : [c.dataset.slider, c.value, c.getAttribute("aria-valuetext")]),
@@ -287,7 +287,6 @@ async (figure, each) => {{
   for (const [at, place] of places.entries()) {{
     if (at % each && at < places.length - 1) continue;
     place.forEach((move) => move());
-    await Promise.all([...figure.querySelectorAll("img")].map((img) => img.decode()));
     shown.push([at, read(figure, Infinity)]);
   }}
   back.forEach((move) => move());
@@ -443,9 +442,11 @@ class Window:
     def _try(self, path, kind):
         """Let a hand and axe try what the page lets a reader do, who has it open."""
         dragged = {}
+        self.page.emulate_media(reduced_motion="reduce")  # pictures change at once
         with self.cut_off():
             for figure in self.page.locator("figure.explorer").all() if kind.drags else []:
                 dragged[figure.get_attribute("data-name")] = figure.evaluate(DRAG, kind.drags)
+        self.turned = None
         found = []
         if kind.axe and (kind.theme == "light" or path in SAMPLES):
             self._rest()

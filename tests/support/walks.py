@@ -14,7 +14,7 @@ async () => {
     .forEach((fold) => fold.classList.remove("toggle-hidden"));
   document.querySelectorAll("details").forEach((fold) => (fold.open = true));
   const style = document.createElement("style"); // a phone's sliders lie over what they belong to
-  style.textContent = ".instrument-live > * { position: static !important }";
+  style.textContent = ".instrument-live > *, .explorer-sliders { position: static !important }";
   document.head.append(style);
   await document.fonts.ready;
 }

@@ -1,19 +1,23 @@
+const still = matchMedia("(prefers-reduced-motion: reduce), print");
+const TIME = 200; // milliseconds from one position to the next
+const TRAVELS = ["d", "x", "y", "transform"]; // attributes whose numbers say where something is
+const NUMBER = /-?[\d.]+/g;
 /** A button that moves a slider by itself; where motion is not wanted, one position a press. Returns what stops it. */
 const autoplay = (button, slider, move) => {
-  const stepwise = matchMedia("(prefers-reduced-motion: reduce)");
   let clock = 0;
-  const atEnd = () => Number(slider.value) >= Number(slider.max);
+  const atEnd = () => slider.value === slider.max;
   const step = () => {
-    slider.value = atEnd() ? slider.min : Number(slider.value) + Number(slider.step);
+    if (atEnd()) slider.value = slider.min;
+    else slider.stepUp();
     move();
   };
   const rest = () => {
     clearInterval(clock);
     clock = 0;
-    button.textContent = stepwise.matches ? "Next" : "Play";
+    button.textContent = still.matches ? "Next" : "Play";
   };
   button.addEventListener("click", () => {
-    if (clock || stepwise.matches) {
+    if (clock || still.matches) {
       if (!clock) step();
       return rest();
     }
@@ -22,29 +26,53 @@ const autoplay = (button, slider, move) => {
     // Shorter than the pause before a sentence is said: it is said once, at the end.
     clock = setInterval(() => (atEnd() ? rest() : step()), 350);
   });
-  stepwise.addEventListener("change", rest);
+  still.addEventListener("change", rest);
   button.hidden = false;
   rest();
   return rest;
 };
+/** Turn an SVG into another one, child by child of a kind, words by what they say; what travels is added to moves, which take the share of the way. */
+const become = (old, wanted, moves) => {
+  const kind = (e) => {
+    const name = e.tagName + e.dataset.of;
+    return name + e.getAttributeNames() + (/text|tick/.test(name) ? e.textContent : "");
+  };
+  const rest = (text) => text.replace(NUMBER, "");
+  for (const { name, value } of wanted.attributes) {
+    const before = old.getAttribute(name);
+    if (before === value) continue;
+    const travels = TRAVELS.includes(name) && rest(before) === rest(value);
+    const from = before.match(NUMBER);
+    moves.push((share) => {
+      let i = 0;
+      const between = (to) => (from[i++] * (1 - share) + to * share).toFixed(3);
+      old.setAttribute(name, travels && share < 1 ? value.replace(NUMBER, between) : value);
+    });
+  }
+  const free = [...old.children];
+  const children = [...wanted.children].map((child) => {
+    const at = free.findIndex((e) => kind(e) === kind(child));
+    if (at < 0) return child;
+    const [twin] = free.splice(at, 1);
+    become(twin, child, moves);
+    return twin;
+  });
+  if (free[0] || children.some((child, i) => child !== old.children[i]))
+    old.replaceChildren(...children);
+};
 /** Whoever drags across the pictures moves a slider, from where it stands: the whole width is its whole range. */
-const dragAcross = (imgs, slider) => {
-  const panels = imgs[0].parentElement;
-  let down = null,
-    wide = 1,
-    before = 0;
+const dragAcross = (panels, slider) => {
+  let down, wide, before;
   const slide = (value) => {
     const at = slider.value;
     slider.value = value; // the browser takes the nearest step
     if (slider.value !== at) slider.dispatchEvent(new Event("input"));
   };
   panels.classList.add("drags");
-  panels.addEventListener("dragstart", (event) => event.preventDefault());
   panels.addEventListener("pointerdown", (event) => {
     if (event.button || !event.isPrimary) return;
-    const boxes = imgs.map((img) => img.getBoundingClientRect());
-    wide =
-      Math.max(...boxes.map(({ right }) => right)) - Math.min(...boxes.map(({ left }) => left));
+    const edges = (panel) => panel.getBoundingClientRect();
+    wide = edges(panels.lastChild).right - edges(panels.firstChild).left;
     down = event;
     before = Number(slider.value);
     panels.setPointerCapture(event.pointerId);
@@ -56,25 +84,36 @@ const dragAcross = (imgs, slider) => {
   panels.addEventListener("lostpointercapture", () => (down = null));
 };
 /** Bring the <figure> of an explorer to life. */
-const explorer = (root) => {
+const explorer = async (root) => {
   const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-  const imgs = [...root.querySelectorAll(".explorer-panels img")];
-  const first = imgs.map((img) => img.src);
-  const url = (panel, i) => {
-    const text = data.pictures[panel][i];
-    return text ? "data:image/webp;base64," + text : first[panel];
-  };
+  // The pictures of each panel: SVG, packed.
+  const bytes = Uint8Array.from(atob(data.pictures), (letter) => letter.charCodeAt());
+  const opened = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const pictures = await new Response(opened).json();
+  const panels = root.querySelector(".explorer-panels");
   // A range input, or a fieldset with a radio button for each position.
   const controls = [...root.querySelectorAll("[data-slider]")];
   const position = (control) =>
     control.matches("fieldset")
       ? [...control.querySelectorAll("input")].findIndex((choice) => choice.checked)
       : Math.round((control.value - control.min) / control.step);
-  const numbers = [...root.querySelectorAll("data")];
+  const numbers = root.querySelectorAll("data");
   const said = root.querySelector('[role="status"]');
-  let pause = 0;
-  let shown = -1;
-  let moved = false;
+  let pause, shown, clock;
+  const draw = (frame) => {
+    const moves = [];
+    const wanted = panels.cloneNode();
+    wanted.innerHTML = frame.map((i, panel) => pictures[panel][i]).join("");
+    become(panels, wanted, moves);
+    cancelAnimationFrame(clock);
+    const start = performance.now();
+    const step = () => {
+      const share = still.matches ? 1 : Math.min(1, (performance.now() - start) / TIME);
+      moves.forEach((move) => move(share));
+      if (share < 1) clock = requestAnimationFrame(step);
+    };
+    step();
+  };
   const show = () => {
     let frame = 0;
     controls.forEach((control, j) => {
@@ -83,25 +122,21 @@ const explorer = (root) => {
       if (control.matches("fieldset")) return;
       const text = data.sliders[j][at];
       control.parentElement.nextElementSibling.textContent = text;
-      if (control.hasAttribute("aria-valuetext")) control.setAttribute("aria-valuetext", text);
+      if (control.ariaValueText) control.ariaValueText = text;
     });
     if (frame === shown) return;
     shown = frame;
-    imgs.forEach((img, j) => {
-      const picture = url(j, data.frames[frame][j]);
-      if (img.src !== picture) img.src = picture;
-    });
-    imgs[0].alt = data.alts[frame];
+    draw(data.frames[frame]);
+    panels.ariaLabel = data.alts[frame];
     numbers.forEach((number, j) => {
       [number.value, number.textContent] = data.numbers[frame][j];
     });
-    // For those who hear the page: one sentence, once the slider rests.
-    clearTimeout(pause);
-    pause = setTimeout(() => (said.textContent = moved ? data.alts[frame] : ""), 400);
   };
   const move = () => {
-    moved = true;
     show();
+    // For those who hear the page: one sentence, once the slider rests.
+    clearTimeout(pause);
+    pause = setTimeout(() => (said.textContent = data.alts[shown]), 400);
   };
   const playing = controls.find((control) => control.dataset.slider === root.dataset.plays);
   const button = root.querySelector(".explorer-play");
@@ -115,21 +150,7 @@ const explorer = (root) => {
     else onSlide(control, change);
   });
   const slid = playing ?? controls.find((control) => control.matches("input"));
-  if (slid) dragAcross(imgs, slid);
+  if (slid) dragAcross(panels, slid);
   addEventListener("pageshow", show); // a browser may bring a slider back where it was left
-  // Pictures are decoded before they are asked for, so that a step never waits.
-  const keep = [];
-  const warm = () => {
-    if (keep.length) return;
-    data.pictures.forEach((strip, panel) =>
-      strip.forEach((_, i) => {
-        const image = new Image();
-        image.src = url(panel, i);
-        keep.push(image);
-      }),
-    );
-  };
-  ["pointerenter", "focusin"].forEach((event) =>
-    root.addEventListener(event, warm, { once: true }),
-  );
+  show();
 };

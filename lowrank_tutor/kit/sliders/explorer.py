@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -18,13 +19,16 @@ from lowrank_tutor._on_demand import needed
 from lowrank_tutor.kit.block import style
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
 from lowrank_tutor.kit.environment import somebody_is_there
-from lowrank_tutor.kit.images import encode, pixels, png
+from lowrank_tutor.kit.images import encode, pixels, png, vector
 from lowrank_tutor.kit.sliders.film import STYLES, Film, Frame, Panel, page_block, panels_html
 from lowrank_tutor.kit.words import Value, caption_html
 
 # Pixels an inch of a picture. A page shows at most 112, and a sharp screen has two for each of
 # them, which photographs need more than lines do.
 LINE_ART_PIXELS, PHOTOGRAPH_PIXELS = 170, 200
+# So that lines have as many points at every position, and tables their own pixels: nothing that
+# moves is simplified or resampled.
+TRAVELING: Any = {"path.simplify": False, "image.interpolation": "none"}
 REDRAW_DELAY = (
     0.02  # seconds: a move that has been waiting in the kernel's queue arrives within them
 )
@@ -56,10 +60,14 @@ class Explorer(Film):
         """Return what the picture shows at one position, in words."""
         return self.words.sentence(self.alt, values | self.numbers(**values))
 
-    def frame(self, **values: Value) -> Frame:
-        """Draw one position: its pictures, its words and its numbers."""
+    def frame(self, salt: str | None = None, /, **values: Value) -> Frame:
+        """Draw one position: its pictures, its words and its numbers.
+
+        With ``salt`` the pictures are SVG, and names within them depend on it.
+        """
         numbers = self.numbers(**values)
-        panels = _panels(self._ask(self.draw, values))
+        with rc_context(TRAVELING if salt else {}):
+            panels = _panels(self._ask(self.draw, values), salt)
         return Frame(panels, self.words.sentence(self.alt, values | numbers), numbers)
 
     def _ask(self, function: Callable[..., Any], values: Mapping[str, Value]) -> Any:
@@ -78,13 +86,13 @@ class Explorer(Film):
         return page_block(self, self.frames()).to_html(linked=False)
 
     def frames(self) -> list[Frame]:
-        """Draw every position."""
-        frames = [self.frame(**values) for values in self.positions()]
-        sizes = {tuple(panel.picture.shape[:2] for panel in frame.panels) for frame in frames}
+        """Draw every position for a page."""
+        frames = [self.frame(self.name, **values) for values in self.positions()]
+        sizes = {tuple(panel.inches for panel in frame.panels) for frame in frames}
         names = {tuple(frame.numbers) for frame in frames}
         if len(sizes) > 1:
             raise ValueError(
-                f"draw must make the same panels at every position, got {sorted(sizes)} pixels"
+                f"draw must make the same panels at every position, got {sorted(sizes)} inches"
             )
         if len(names) > 1:
             raise ValueError(f"readout must name the same numbers everywhere, got {sorted(names)}")
@@ -143,24 +151,26 @@ class Explorer(Film):
     def _still(self, frame: Frame, *, saved: bool = False) -> str:
         """Return what stands below live sliders, or is shown by a ``saved`` notebook alone."""
         if saved:
-            sources = [
-                f"data:image/webp;base64,{encode(panel.picture, 1, 80)}" for panel in frame.panels
-            ]
+            sources = [f"webp;base64,{encode(panel.picture, 80)}" for panel in frame.panels]
             note = (
                 f'<p class="explorer-note">{ASLEEP} Shown here: '
                 f"{html.escape(self.words.place(self.start))}.</p>"
             )
         else:  # no network is between a kernel and its page, so the pictures need no effort
             sources = [
-                f"data:image/png;base64,{png(panel.picture, compress_level=1)}"
-                for panel in frame.panels
+                f"png;base64,{png(panel.picture, compress_level=1)}" for panel in frame.panels
             ]
             # ipywidgets marks what has lost its kernel, and the style shows the note there.
             note = f'<p class="explorer-note explorer-asleep">{ASLEEP}</p>'
+        alts = [html.escape(frame.alt), *[""] * len(sources[1:])]  # the first speaks for all
+        pictures = [
+            f'<img alt="{alt}"{panel.look} src="data:image/{source}">'
+            for alt, panel, source in zip(alts, frame.panels, sources, strict=True)
+        ]
         return (
             f'{style(STYLES)}<figure class="explorer" '
             f'style="max-width:{VIEW_WIDTH};margin:0;padding:0;border:0;line-height:1.5">'
-            f"{panels_html(frame, sources)}<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}"
+            f"{panels_html(frame, pictures)}<dl>{self.words.numbers_html(frame.numbers)}</dl>{note}"
             f"{caption_html(self.caption)}</figure>"
         )
 
@@ -176,7 +186,7 @@ class Explorer(Film):
             return {
                 "text/plain": f"{first.alt} ({read})",
                 "text/html": page_block(self, frames).to_html(),
-                "image/png": png(_side_by_side(first)),
+                "image/png": png(_side_by_side(self.frame(**self.start))),
             }
         first = self.frame(**self.start)
         view = {"version_major": 2, "version_minor": 0, "model_id": self.to_widget(first).model_id}
@@ -193,9 +203,8 @@ class Explorer(Film):
         A page of its own, because marimo runs no script that comes with an output.
         """
         frames = self.frames()
-        height = (
-            200 + 90 * len(self.sliders) + max(panel.picture.shape[0] for panel in frames[0].panels)
-        )
+        tallest = max(panel.inches[1] for panel in frames[0].panels)
+        height = round(200 + 90 * len(self.sliders) + LINE_ART_PIXELS * tallest)
         block = html.escape(page_block(self, frames).to_html(linked=False))
         return (
             "text/html",
@@ -251,18 +260,20 @@ def _readable(name: str, value: Any, values: Mapping[str, Value]) -> Value:
     return plain
 
 
-def _panels(drawn: Figure | Sequence[Figure]) -> tuple[Panel, ...]:
-    """Rasterize what was drawn."""
+def _panels(drawn: Figure | Sequence[Figure], salt: str | None) -> tuple[Panel, ...]:
+    """Turn what was drawn into pixels, or with ``salt`` into SVG."""
     figures = tuple(drawn) if isinstance(drawn, list | tuple) else (drawn,)
     if not figures or not all(isinstance(figure, Figure) for figure in figures):
         raise TypeError(f"draw must return a matplotlib figure or a list of them, got {drawn!r}")
-    return tuple(map(_panel, figures))
+    return tuple(_panel(figure, salt) for figure in figures)
 
 
-def _panel(figure: Figure) -> Panel:
+def _panel(figure: Figure, salt: str | None) -> Panel:
     is_photograph = figure.get_gid() == PHOTOGRAPH
-    picture = pixels(figure, PHOTOGRAPH_PIXELS if is_photograph else LINE_ART_PIXELS)
-    return Panel(picture, float(figure.get_figwidth()), is_photograph)
+    width, height = map(float, figure.get_size_inches())
+    dpi = PHOTOGRAPH_PIXELS if is_photograph else LINE_ART_PIXELS
+    lines = vector(figure, dpi, salt) if salt and not is_photograph else None
+    return Panel(lines or pixels(figure, dpi), (width, height), is_photograph)
 
 
 def _side_by_side(frame: Frame) -> np.ndarray:

@@ -1,44 +1,56 @@
 """A film: sliders whose every position is drawn beforehand, as one HTML block for a page."""
 
+import base64
 import html
 import itertools
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from lowrank_tutor.kit.block import Block, Script
-from lowrank_tutor.kit.images import encode, has_few_colors
+from lowrank_tutor.kit.block import Block, Script, literal
+from lowrank_tutor.kit.images import encode
 from lowrank_tutor.kit.words import Format, Value, Words, caption_html, exact
 
 SCRIPT = Script("explorer", ("kit/touch.js", "kit/sliders/explorer.js"))
 STYLES = ("kit/sliders/explorer.css",)
 MAX_BYTES = 750_000  # one explorer on a page, pictures and all
+PIXELS = 112  # the most that an inch of a picture takes on a page
 
-# Tried in this order until the explorer fits: (scale, WebP quality) of line art and of all else. No
-# quality means lossless in few colors: that keeps line art sharp at half the size, and would spoil
-# a photograph.
-ENCODINGS = (
-    ((1, None), (1, 80)),
-    ((0.75, None), (0.8, 60)),
-    ((0.6, 60), (0.6, 50)),
-    ((0.5, 45), (0.5, 35)),
-)
 MAX_LABELS = 6  # below a slider
 MAX_SEGMENTS = 4  # a slider with no more positions is a row of choices
 PHONE, PHONE_LETTER = 328, 7  # pixels of a slider on a screen of 360, and of a digit of its labels
 
 
 class Panel(NamedTuple):
-    """One picture of a frame, (height, width, 3), and its width.
+    """One picture of a frame, its inches, and whether a dark page must leave it as it is.
 
-    It also says whether a dark page must leave it as it is.
+    It is pixels, (height, width, 3), or what stands in an ``<svg>``.
     """
 
-    picture: np.ndarray
-    inches: float
+    picture: Any
+    inches: tuple[float, float]
     photograph: bool
+
+    @property
+    def look(self) -> str:
+        """The attributes that the style needs, and others the size without it."""
+        kind = ' class="photograph"' if self.photograph else ""
+        width, height = (round(PIXELS * side) for side in self.inches)
+        return f'{kind} width="{width}" height="{height}" style="--inches:{self.inches[0]:.4g}"'
+
+    @property
+    def svg(self) -> str:
+        """Its element on a page."""
+        width, height = (f"{72 * side:.6g}" for side in self.inches)
+        inside = (
+            self.picture
+            if isinstance(self.picture, str)
+            else '<image width="100%" height="100%" '
+            f'href="data:image/webp;base64,{encode(self.picture, 75)}"/>'
+        )
+        box = f'viewBox="0 0 {width} {height}" stroke-linejoin="round"'
+        return f"<svg{self.look} {box}>{inside}</svg>"
 
 
 class Frame(NamedTuple):
@@ -88,31 +100,13 @@ class Film:
         return name != self.plays and (isinstance(values[0], str) or len(values) <= MAX_SEGMENTS)
 
 
-def encode_all(strips: Sequence[Sequence[np.ndarray]], limit: float) -> list[list[str]] | None:
-    """Encode strips of pictures with the best quality whose total fits ``limit`` bytes."""
-    few_colors = [all(map(has_few_colors, strip[:: max(1, len(strip) // 6)])) for strip in strips]
-    for line_art, other in ENCODINGS:
-        settings = [line_art if few else other for few in few_colors]
-        encoded = [
-            [encode(picture, *setting) for picture in strip]
-            for strip, setting in zip(strips, settings, strict=True)
-        ]
-        if sum(len(one) for strip in encoded for one in strip) <= limit:
-            return encoded
-    return None
-
-
-def panels_html(frame: Frame, sources: Sequence[str]) -> str:
-    """Write the pictures of a frame; the first says what all of them show."""
-    images = []
-    for i, (panel, source) in enumerate(zip(frame.panels, sources, strict=True)):
-        height, width = panel.picture.shape[:2]
-        kind = ' class="photograph"' if panel.photograph else ""
-        alt = html.escape(frame.alt) if i == 0 else ""
-        size = f'width="{width}" height="{height}" style="--inches:{panel.inches:.4g}"'
-        images.append(f'<img alt="{alt}"{kind} {size} src="{source}">')
-    widest = max(panel.inches for panel in frame.panels)
-    return f'<div class="explorer-panels" style="--widest:{widest:.4g}">{"".join(images)}</div>'
+def panels_html(frame: Frame, pictures: Iterable[str], attributes: str = "") -> str:
+    """Write the pictures of a frame side by side."""
+    widest = max(panel.inches[0] for panel in frame.panels)
+    return (
+        f'<div class="explorer-panels"{attributes} style="--widest:{widest:.4g}">'
+        f"{''.join(pictures)}</div>"
+    )
 
 
 def control_html(film: Film, name: str) -> str:
@@ -191,65 +185,33 @@ def _stand_apart(texts: Sequence[str], at: Sequence[float]) -> bool:
 
 def page_block(film: Film, frames: Sequence[Frame]) -> Block:
     """Return the block: sliders, first pictures and numbers, the rest for the script."""
-    strips, shown = without_repetition(frames)
-    without = fill_block(film, frames, [[""] * len(strip) for strip in strips], shown)
-    encoded = encode_all(strips, film.limit - len(without.to_html(linked=False).encode()))
-    if encoded is None:
-        sizes = " and ".join(
-            f"{p.picture.shape[1]} x {p.picture.shape[0]}" for p in frames[0].panels
-        )
-        raise ValueError(
-            f"{film.name!r} must weigh at most {film.limit:,} bytes, got more with "
-            f"{len(frames)} frames of {sizes} pixels: draw fewer or smaller ones, or raise limit"
-        )
-    return fill_block(film, frames, encoded, shown)
-
-
-def without_repetition(frames: Sequence[Frame]) -> tuple[list[list[np.ndarray]], list[list[int]]]:
-    """Return for each panel its different pictures, and for each frame which of them it shows."""
-    strips, shown = [], []
-    for panel in range(len(frames[0].panels)):
-        pictures = [frame.panels[panel].picture for frame in frames]
-        keys = [picture.tobytes() for picture in pictures]
-        different = dict(zip(keys, pictures, strict=True))
-        places = {key: i for i, key in enumerate(different)}
-        strips.append(list(different.values()))
-        shown.append([places[key] for key in keys])
-    return strips, [list(row) for row in zip(*shown, strict=True)]
-
-
-def fill_block(
-    film: Film, frames: Sequence[Frame], strips: list[list[str]], shown: list[list[int]]
-) -> Block:
-    """Put words and encoded pictures together; each picture stands there once."""
-    words, first, there = film.words, frames[film.first], shown[film.first]
-    urls = [f"data:image/webp;base64,{strip[i]}" for strip, i in zip(strips, there, strict=True)]
+    words, first = film.words, frames[film.first]
+    drawn = [[panel.svg for panel in frame.panels] for frame in frames]
+    strips = [list(dict.fromkeys(strip)) for strip in zip(*drawn, strict=True)]
     content = {
         "sliders": [[words.text(n, v) for v in values] for n, values in film.sliders.items()],
         "alts": [f.alt for f in frames],
         "numbers": [[[exact(v), words.text(n, v)] for n, v in f.numbers.items()] for f in frames],
-        # The first pictures stand in the <img>s alone, where the script finds them.
-        "pictures": [
-            ["" if i == at else text for i, text in enumerate(strip)]
-            for strip, at in zip(strips, there, strict=True)
-        ],
-        "frames": shown,
+        "pictures": base64.b64encode(zlib.compress(literal(strips).encode(), 9)).decode(),
+        "frames": [list(map(list.index, strips, pictures)) for pictures in drawn],
     }
+    label = f' role="img" aria-label="{html.escape(first.alt)}"'
     controls = "".join(control_html(film, name) for name in film.sliders)
     standing = f"""<div class="explorer-sliders">{controls}</div>
 <noscript><p>The sliders need JavaScript. Shown here: \
 {html.escape(words.place(film.start))}.</p></noscript>
-{panels_html(first, urls)}
+{panels_html(first, drawn[film.first], label)}
 <dl>{words.numbers_html(first.numbers)}</dl>
 <p role="status" class="explorer-said"></p>
 {caption_html(film.caption)}"""
-    attributes = {"data-frames": str(len(frames))} | (
-        {"data-plays": film.plays} if film.plays else {}
-    )
-    attributes["data-lm-suppress-shortcuts"] = (
-        "true"  # JupyterLab would take arrow keys to move to another cell
-    )
-    return Block(
+    attributes = {
+        "data-frames": str(len(frames)),
+        # JupyterLab would take arrow keys to move to another cell.
+        "data-lm-suppress-shortcuts": "true",
+    }
+    if film.plays:
+        attributes["data-plays"] = film.plays
+    block = Block(
         kind="explorer",
         name=film.name,
         first=standing,
@@ -258,3 +220,10 @@ def fill_block(
         styles=STYLES,
         attributes=attributes,
     )
+    weight = len(block.to_html(linked=False).encode())
+    if weight > film.limit:
+        raise ValueError(
+            f"{film.name!r} must weigh at most {film.limit:,} bytes, got {weight:,} with "
+            f"{len(frames)} frames: draw fewer or simpler ones, or raise limit"
+        )
+    return block

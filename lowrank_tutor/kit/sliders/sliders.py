@@ -37,7 +37,7 @@ def explore(
     r"""Put sliders on a figure.
 
     On a page, a drag across the pictures moves the slider that ``play`` names, or else the first
-    slider of numbers.
+    slider of numbers, and points and lines travel from one position to the next.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def explore(
         Whether a button moves the first slider of numbers by itself, or the name of the slider that
         it moves. For readers who ask for less motion each press is one step.
     limit : int
-        The most bytes that the block may have on a page. Pictures that are too heavy are made
-        smaller and coarser until they fit; what cannot fit is refused.
+        The most bytes that the block may have on a page; what is heavier is refused. Artists with
+        thousands of points weigh less after ``artist.set_rasterized(True)``.
     **sliders : iterable of numbers or of words
         One slider each, such as ``k=range(1, 49)``: increasing, 2 to 48 positions. Words, such as
         ``gpu=["T4", "A100"]``, make a row of 2 to 8 radio buttons, and so do up to 4 numbers. At
