@@ -14,7 +14,9 @@ from PIL import Image
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from lowrank_tutor.kit.charts.style import PHOTOGRAPH
-from lowrank_tutor.kit.images import COLORS, has_few_colors
+
+COLORS = 64  # of lines and letters
+FAITHFUL = 2.0  # root mean square, of 255, that the reduction to COLORS may change
 
 
 def title_folded_proofs(app, doctree):
@@ -103,8 +105,10 @@ def _keep_few_colors(path, picture, folder):
         picture.convert("LA").save(path, dpi=picture.info["dpi"], optimize=True)
     elif picture.mode not in ("P", "LA"):
         solid = picture.convert("RGB")
-        colors = COLORS if has_few_colors(np.asarray(solid)) else 256
-        solid.quantize(colors).save(path, dpi=picture.info["dpi"], optimize=True)
+        few = solid.quantize(COLORS)
+        change = np.asarray(few.convert("RGB"), dtype=float) - solid
+        kept = few if np.sqrt(np.mean(change**2)) <= FAITHFUL else solid.quantize(256)
+        kept.save(path, dpi=picture.info["dpi"], optimize=True)
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(path, lean)
 
