@@ -19,8 +19,10 @@
 // for `clean`. Presets call morph({ name: value }), which goes there in MORPH; after a choice among radio buttons lines
 // and boxes glide by themselves (instrument.css), if they still have as many points. While numbers() has no names, the numbers
 // of the page stay as Python wrote them.
-const PAUSE = 400; // milliseconds of rest before the sentence is said; it is shown at once
-const MORPH = 300; // milliseconds
+// Milliseconds of rest before the sentence is said; it is shown at once
+const PAUSE = 400;
+// Milliseconds of a morph
+const MORPH = 300;
 
 /** Hand an event of the window on to a figure, and do not keep one that a notebook has thrown away. */
 const passOn = (kind, figure) => {
@@ -33,7 +35,8 @@ const addressOf = (figure) => {
   const { name } = figure.dataset;
   const alike = document.querySelectorAll('figure.instrument[data-name="' + name + '"]');
   const earlier = [...alike].indexOf(figure);
-  const key = (earlier > 0 ? name + "-" + (earlier + 1) : name) + "="; // a second one of a page has an address of its own
+  // A second one of a page has an address of its own
+  const key = (earlier > 0 ? name + "-" + (earlier + 1) : name) + "=";
   const parts = () => location.hash.slice(1).split("&").filter(Boolean);
   return {
     read: () =>
@@ -50,7 +53,8 @@ const addressOf = (figure) => {
 /** The sentence of a figure: shown at once, and told to those who hear the page. */
 const speech = (figure) => {
   const said = figure.querySelector("p[role=status]");
-  const [room, line] = [element("span"), element("p")]; // the room of the longest sentence
+  // The room of the longest sentence
+  const [room, line] = [element("span"), element("p")];
   said.before(element("div", { class: "instrument-said", "aria-hidden": "true" }, room, line));
   let rest = 0;
   const self = {
@@ -115,7 +119,8 @@ const journeys = (figure, own) => {
     try {
       for (let share = 0; !calm.matches && eased.length && share < 1 && mine === wishes;) {
         await new Promise(requestAnimationFrame);
-        share = Math.min(1, (performance.now() - begun) / MORPH); // the time of a frame may be before `begun`
+        // The time of a frame may be before `begun`
+        share = Math.min(1, (performance.now() - begun) / MORPH);
         const parts = eased.map(([part, whole]) => [
           part,
           between(from[part], to[part], 1 - (1 - share) ** 3, whole),
@@ -172,7 +177,8 @@ const mount = (figure, build) => {
   };
   const write = () =>
     Object.entries(me.numbers()).forEach(([number, value]) => {
-      if (!shown[number]) return; // the instrument itself writes a number that it has not from the start
+      // The instrument itself writes a number that it has not from the start
+      if (!shown[number]) return;
       stage.write(shown[number], { value });
       stage.say(shown[number], format(value, formats[number] || ","));
     });

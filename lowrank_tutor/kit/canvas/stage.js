@@ -42,12 +42,15 @@ const stage = (() => {
     log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   const whole = (share, [low, high], log) =>
     log ? low * (high / low) ** share : low + share * (high - low);
-  const SIZE = 12; // pixels of a panel
+  // Pixels of a panel
+  const SIZE = 12;
   const pen = document.createElement("canvas").getContext("2d");
-  pen.font = SIZE + "px system-ui, sans-serif"; // as instrument.css has it
+  // The font of instrument.css
+  pen.font = SIZE + "px system-ui, sans-serif";
   const wide = (words) => pen.measureText(words).width;
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
-  const RING = 7; // pixels of a panel: the radius of what is drawn of a handle
+  // Pixels of a panel: the radius of what is drawn of a handle
+  const RING = 7;
   const PAGES = { PageUp: [0, 1], PageDown: [0, -1] },
     ENDS = { Home: -1, End: 1 };
 
@@ -70,7 +73,8 @@ const stage = (() => {
    */
   const follow = (element, at, drag, hold, scrolls = false) => {
     let offset = [0, 0],
-      down = null; // where a finger that may want to scroll came down
+      // Where a finger that may want to scroll came down
+      down = null;
     const moved = (event) => {
       const [x, y] = at(event);
       drag([x, y], offset);
@@ -156,7 +160,8 @@ const stage = (() => {
           ticks.every((_, i) => i % by || i < by || far(i, i - by) >= need(i, i - by)),
         );
       const by =
-        fits.find((one) => (ticks.length - 1) % one === 0 && one <= 2 * fits[0]) ?? fits[0]; // with the last tick
+        // With the last tick
+        fits.find((one) => (ticks.length - 1) % one === 0 && one <= 2 * fits[0]) ?? fits[0];
       return ticks.filter((_, i) => i % by === 0);
     };
     return {
@@ -231,7 +236,8 @@ const stage = (() => {
           .filter((text) => text && !text.hasAttribute("hidden"))
           .forEach((text) => {
             const [x, y] = ["x", "y"].map((at) => Number(text.getAttribute(at)));
-            const long = (1.1 * wide(text.textContent) * size) / SIZE; // bold
+            // Bold letters are wider
+            const long = (1.1 * wide(text.textContent) * size) / SIZE;
             const left = x - long * (text.matches(".end") ? 1 : text.matches(".middle") ? 0.5 : 0);
             const apart = ([from, to, other], at) =>
               left > to || left + long < from || Math.abs(at - other) >= size;
@@ -282,7 +288,8 @@ const stage = (() => {
           y: "M" + -back + " 0H" + rest * long,
         }[axis];
         if (across) make("path", { class: "across", d: across }, grip);
-        const pitch = plot.toX(1) - plot.toX(0); // of bars
+        // From bar to bar
+        const pitch = plot.toX(1) - plot.toX(0);
         if (bar)
           make("rect", { class: "hold", x: -pitch / 2, y: -22, width: pitch, height: 44 }, grip);
         else make("path", { class: "hold", d: "M0 0h0" }, grip);
@@ -317,7 +324,8 @@ const stage = (() => {
         const [a, b] = plot.pixel(where),
           { axis, middle } = handle;
         const place = [axis === "y" ? middle[0] : a, axis === "x" ? middle[1] : b];
-        handle.place = place.map((at, i) => clamp(at, 0, [width, height][i])); // in sight, to be picked up again
+        // In sight, to be picked up again
+        handle.place = place.map((at, i) => clamp(at, 0, [width, height][i]));
         const said = {
           "aria-valuenow": value,
           "aria-valuemin": min,

@@ -1,6 +1,8 @@
 const still = matchMedia("(prefers-reduced-motion: reduce), print");
-const TIME = 200; // milliseconds from one position to the next
-const TRAVELS = ["d", "x", "y", "transform"]; // attributes whose numbers say where something is
+// Milliseconds from one position to the next
+const TIME = 200;
+// Attributes whose numbers say where something is
+const TRAVELS = ["d", "x", "y", "transform"];
 const NUMBER = /-?[\d.]+/g;
 /** A button that moves a slider by itself; where motion is not wanted, one position a press. Returns what stops it. */
 const autoplay = (button, slider, move) => {
@@ -65,7 +67,8 @@ const dragAcross = (panels, slider) => {
   let down, wide, before;
   const slide = (value) => {
     const at = slider.value;
-    slider.value = value; // the browser takes the nearest step
+    // The browser takes the nearest step
+    slider.value = value;
     if (slider.value !== at) slider.dispatchEvent(new Event("input"));
   };
   panels.classList.add("drags");
@@ -80,7 +83,8 @@ const dragAcross = (panels, slider) => {
   panels.addEventListener("pointermove", (event) => {
     if (down) slide(before + ((event.clientX - down.clientX) / wide) * (slider.max - slider.min));
   });
-  panels.addEventListener("pointercancel", () => down && slide(before)); // the page scrolls instead
+  // The page scrolls instead
+  panels.addEventListener("pointercancel", () => down && slide(before));
   panels.addEventListener("lostpointercapture", () => (down = null));
 };
 /** Bring the <figure> of an explorer to life. */
@@ -151,6 +155,7 @@ const explorer = async (root) => {
   });
   const slid = playing ?? controls.find((control) => control.matches("input"));
   if (slid) dragAcross(panels, slid);
-  addEventListener("pageshow", show); // a browser may bring a slider back where it was left
+  // A browser may bring a slider back where it was left
+  addEventListener("pageshow", show);
   show();
 };
