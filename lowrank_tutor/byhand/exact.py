@@ -17,7 +17,7 @@ MAX_DIGITS = 20
 
 def as_exact_matrix(name: str, value: Any) -> Matrix:
     """Read a matrix of exact numbers."""
-    array = np.array(value, dtype=object)
+    array = _objects(value)
     if array.ndim != 2 or not array.size:
         raise ValueError(
             f"{name} must be a list of rows of exact numbers, all of one length, "
@@ -33,11 +33,16 @@ def as_exact_matrix(name: str, value: Any) -> Matrix:
 
 def as_exact_vector(name: str, value: Any) -> Matrix:
     """Read one vector of exact numbers: a flat list, or a matrix of one column."""
-    array = np.array(value, dtype=object)
+    array = _objects(value)
     vector = as_exact_matrix(name, array[:, np.newaxis] if array.ndim == 1 else array)
     if vector.cols != 1:
         raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
     return vector
+
+
+def _objects(value: Any) -> Any:
+    """Return an array of whatever stands in lists, arrays, tensors, or matrices of SymPy."""
+    return np.array(value.tolist() if hasattr(value, "tolist") else value, dtype=object)
 
 
 def as_exact_number(name: str, value: Any) -> Any:

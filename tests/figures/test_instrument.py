@@ -462,6 +462,7 @@ def test_fingers(show, name):
         handle.evaluate(
             "(handle) => handle.scrollIntoView({ block: 'center', behavior: 'instant' })"
         )
+        hand.page.evaluate(AT_REST)
         box, at = handle.locator(".knob").bounding_box(), hand.page.evaluate("scrollY")
         swipe(hand.page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, "up")
         hand.page.evaluate(AT_REST)

@@ -265,7 +265,7 @@ def _panels(drawn: Figure | Sequence[Figure], salt: str | None) -> tuple[Panel, 
     figures = tuple(drawn) if isinstance(drawn, list | tuple) else (drawn,)
     if not figures or not all(isinstance(figure, Figure) for figure in figures):
         raise TypeError(f"draw must return a matplotlib figure or a list of them, got {drawn!r}")
-    return tuple(_panel(figure, salt) for figure in figures)
+    return tuple(_panel(figure, salt and f"{salt}-{i}") for i, figure in enumerate(figures))
 
 
 def _panel(figure: Figure, salt: str | None) -> Panel:
