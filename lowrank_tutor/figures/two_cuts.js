@@ -64,7 +64,15 @@ const toldLine = (place) => {
         const ask = asks.find(({ row }) => row === i);
         const look = ask ? "asked" : answers.includes(i + 1) ? "answer" : "";
         const name = ask ? [element("small", {}, ask.label)] : [];
-        return [element("span", { class: look }, said[i + 1] || "\u2003\u2003", ...name), " "];
+        return [
+          element(
+            "span",
+            { class: look },
+            said[i + 1] || ask?.answers[0] || "\u2003\u2003",
+            ...name,
+          ),
+          " ",
+        ];
       });
       line.replaceChildren(...spans.flat());
     },
@@ -121,6 +129,8 @@ const cutHalf = (board, side, { figure, data, move, view }) => {
 /** The lever, which sets the damage to both tables. */
 const damageLever = (place, { most, words, move, view }) => {
   const output = place.appendChild(element("output", { "aria-live": "off" }));
+  const [top, bottom] = words.ends.map((text) => element("small", {}, text));
+  place.append(top);
   const lever = stage.panel(place, {
     label: words.lever,
     width: 110,
@@ -140,6 +150,7 @@ const damageLever = (place, { most, words, move, view }) => {
     step: (dx, dy) => to(view.state.damage + dx - dy),
     end: (which) => to(which * most),
   });
+  place.append(bottom);
   return () => {
     const { damage } = view.state,
       text = damage + "%";
