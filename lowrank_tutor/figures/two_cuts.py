@@ -92,7 +92,7 @@ SAY = (
     "and the right one {lost_right}."
 )
 CAPTION = (
-    "A table has a row for each word of the story, darker where it listens to an earlier word "
+    "A table has a row for each word, darker where it listens to an earlier word "
     "(violet: below 0). One of eight heads is shown; the error is the norm of what changed in all "
     "eight, relative to what was there. What would look ahead is set to 0. Each of the other "
     "stories is cut until its own tables are wrong by as much. Nothing was retrained."
