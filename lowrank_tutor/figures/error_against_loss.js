@@ -97,7 +97,9 @@ const lossPlane = (place, { data, move }) => {
       plane.line(cut, path, look + (cut === mine ? "" : " thin"));
       plane.dots(cut + " measured", path.slice(1), look + " small");
       plane.dots(cut + " same", cut in others ? [[error, others[cut]]] : [], look + " large");
-      plane.text(cut + " name", [Math.min(x, 0.99 * wide), y], data.names[cut], look + " end");
+      // Above the ring, which may stand at the end of its path
+      const top = cut === mine ? y + 0.06 * tall : y;
+      plane.text(cut + " name", [Math.min(x, 0.99 * wide), top], data.names[cut], look + " end");
     });
     plane.separate(...Object.keys(paths).map((cut) => cut + " name"));
     const [value, max] = [error, wide].map((share) => Math.round(100 * share));

@@ -17,7 +17,7 @@ NAMES = {  # of the path of each cut
     "bits": "few bits",
 }
 KEPT = {
-    "sheets": "{k} sheets of each table",
+    "sheets": "{k} of the sheets of each table",
     "window": "the newest {k} tokens",
     "window and first 4": "the newest {k} tokens and the first 4",
     "averages": "averages of {k} groups",

@@ -128,6 +128,8 @@ def test_points_travel(browser, calm):
             end = page.locator("[clip-path]").first.get_attribute("d").split()[4]
             assert float(end) == pytest.approx(14.4 + 28.8 * share, abs=3)
             assert page.evaluate(SAME, pictures) == [share == 0, False, share == 1]
+        page.emulate_media(media="print")
+        assert page.locator(":is(input, button):visible").count() == 0
 
 
 # Hands
