@@ -109,7 +109,8 @@ def _places(scene: Scene) -> list[float]:
 
 
 def _rounded(numbers: dict[str, float]) -> dict[str, float]:
-    return {name: float(f"{x:.12g}") for name, x in numbers.items()}
+    # A zero has no minus.
+    return {name: round(x, 12) + 0.0 for name, x in numbers.items()}
 
 
 def _frames(drawings: list[list[Shape]]) -> list[list[Any]]:
