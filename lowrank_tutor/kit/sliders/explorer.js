@@ -33,7 +33,10 @@ const autoplay = (button, slider, move) => {
   rest();
   return rest;
 };
-/** Turn an SVG into another one, child by child of a kind, words by what they say; what travels is added to moves, which take the share of the way. */
+/**
+ * Turn one SVG into another. Children are paired by their kind, and words by what they say. Each change is added to
+ * `moves`, as a function of how much of the way is done, from 0 to 1.
+ */
 const become = (old, wanted, moves) => {
   const kind = (e) => {
     const name = e.tagName + e.dataset.of;
