@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -48,10 +49,9 @@ class Study:
         self.kept: dict[tuple[str, int], list[Tensor]] = {}
 
     def pieces(self, text: str, draw: int, length: int) -> Tensor:
-        """Return the tokens of a draw: four pieces of 256, or one of 1,024."""
-        parts = self.texts[text]
-        short = parts["short"][draw * PIECES : (draw + 1) * PIECES]
-        return self.tokens(short if length == 256 else [parts["long"][draw]])
+        """Return the tokens of a draw: four pieces of 256 or 1,024."""
+        pieces = self.texts[text]["short" if length == 256 else "long"]
+        return self.tokens(pieces[draw * PIECES : (draw + 1) * PIECES])
 
     def tokens(self, pieces: list[list[int]]) -> Tensor:
         """Return pieces as a tensor, (pieces, tokens); a short run has little of them."""
@@ -99,7 +99,10 @@ class Study:
                     loss = smollm.loss(self.model, ids, weights=made)
                 else:
                     meter = Meter(made, self.whole(case, text, draw))
-                    loss = smollm.loss(self.model, ids, attend=meter.layers)
+                    loss = statistics.mean(
+                        smollm.loss(self.model, some, attend=meter.layers)
+                        for some in ids.split(max(1, 1024 // case.length))
+                    )
                     error, drift = (e if e is None else round(e, 4) for e in meter.errors())
                 yield {
                     "cut": case.cut, "setting": case.setting, "text": text, "length": case.length,
@@ -272,9 +275,10 @@ def weight_cuts(study: Study) -> list[Case]:
 
 def long_cases() -> list[Case]:
     """Return cuts of texts of 1,024 tokens: none, windows, bits, and one setting of sheets."""
-    ways = ("window", f"window and first {FIRST}", "bits")
-    found = [none(), *(one(way, setting) for way in ways for setting in WAYS[way][1])]
-    return [case._replace(length=1024) for case in (*found, one("sheets", 32))]
+    wanted = {"window": (32, 64), f"window and first {FIRST}": (32, 64), "bits": (3,)}
+    wanted |= {"sheets": (32,)}
+    found = [none(), *(one(cut, setting) for cut in wanted for setting in wanted[cut])]
+    return [case._replace(length=1024) for case in found]
 
 
 def parts_left_out(study: Study) -> list[Case]:
@@ -325,8 +329,8 @@ def work(study: Study, short: bool = False) -> list[tuple[str, Case]]:
 
 
 ABOUT = {
-    "draws": "seed is the number of a draw: of four pieces of 256 tokens, or of one of 1,024; "
-    "768 or 960 tokens count, since the first 64 of a piece do not",
+    "draws": "seed is the number of a draw of four pieces of 256 or 1,024 tokens; 768 or 3,840 "
+    "tokens count, since the first 64 of a piece do not",
     "uncut": "the loss of the whole model on the same pieces",
     "moments": "4,096 tokens of other pieces of the same set, unless the cut names others",
     "skip": 64,

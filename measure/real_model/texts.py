@@ -4,10 +4,10 @@
 - ``code``: modules of Python's standard library;
 - ``help``: Python's help pages, ``pydoc_data.topics``.
 
-Each set has three draws of four pieces of 256 tokens, a piece of 1,024 tokens for each draw, and 16
-pieces of 256 for the moments that some cuts need; no two share a token. The sources change with
-their versions, so the pieces are kept: ``python -m measure.real_model.texts FOLDER`` was run once,
-FOLDER being the book's pages in HTML.
+Each set has three draws of four pieces of 256 tokens, three of four pieces of 1,024, and 16 pieces
+of 256 for the moments that some cuts need; no two share a token. The sources change with their
+versions, so the pieces are kept: ``python -m measure.real_model.texts FOLDER`` was run once, FOLDER
+being the book's pages in HTML.
 """
 
 import html
@@ -20,6 +20,7 @@ import random
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,13 @@ def help_pages() -> str:
 
 
 def choose(ids: Sequence[int], rng: random.Random) -> dict[str, Any]:
-    """Draw blocks of 1,024 tokens that do not overlap, and cut all but three into pieces."""
-    starts = rng.sample(range(0, len(ids) - LONG, LONG), DRAWS + DRAWS * PIECES + MOMENTS)
-    blocks = [ids[start : start + LONG] for start in starts]
-    short = [block[:SHORT] for block in blocks[DRAWS:]]
-    return {"long": blocks[:DRAWS], "short": short[: DRAWS * PIECES], "moments": short[-MOMENTS:]}
+    """Draw blocks of 1,024 tokens that do not overlap, and cut all but the long pieces."""
+    starts = rng.sample(range(0, len(ids) - LONG, LONG), 2 * DRAWS * PIECES + MOMENTS)
+    blocks = iter([ids[start : start + LONG] for start in starts])
+    long = list(islice(blocks, DRAWS))
+    short = [block[:SHORT] for block in islice(blocks, DRAWS * PIECES)]
+    moments = [block[:SHORT] for block in islice(blocks, MOMENTS)]
+    return {"long": [*long, *blocks], "short": short, "moments": moments}
 
 
 def main(folder: Path) -> None:
