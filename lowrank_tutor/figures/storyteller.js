@@ -27,10 +27,6 @@ const storyLine = (place) => {
   const telling = controls.box(place, "telling");
   const sky = stage.make("svg", { "aria-hidden": "true" }, telling),
     line = controls.box(telling, "story");
-  stage.write(line, {
-    role: "radiogroup",
-    "aria-label": "The story: choose a word to see whom it listens to",
-  });
   let n = 0,
     // The word whose listening is shown
     asks = 0,
@@ -71,17 +67,12 @@ const storyLine = (place) => {
   };
   const askLast = () => (asks = n - 1);
   const tell = (words) => {
-    const name = "asks-" + Math.random().toString(36).slice(2);
-    const asked = (word, i) => {
-      const radio = element("input", { type: "radio", name, autocomplete: "off" });
-      radio.addEventListener("change", () => {
-        asks = i;
-        listen();
-      });
-      return element("label", {}, radio, word);
+    const choose = (i) => {
+      asks = i;
+      listen();
     };
     const output = element("output", { class: "says", "aria-live": "off" });
-    line.replaceChildren(...["\u25b8", ...words].map(asked), output);
+    line.replaceChildren(...askedWords(line, ["\u25b8", ...words], choose), output);
     n = words.length + 1;
     askLast();
   };

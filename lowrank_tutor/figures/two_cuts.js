@@ -54,27 +54,27 @@ const readTwice = (model, story, data) => {
   return { ...reading, asks, at, head: heard.indexOf(Math.max(...heard)) };
 };
 
-/** The story, with its questions and where their answers stand. */
+/** The story, with its questions and where their answers stand; of a chosen word, whom it listens to. */
 const toldLine = (place) => {
   const line = controls.box(place, "told");
   return {
-    tell: ({ said, asks }) => {
-      const answers = asks.map(({ from }) => from);
-      const spans = said.map((_, i) => {
-        const ask = asks.find(({ row }) => row === i);
-        const look = ask ? "asked" : answers.includes(i + 1) ? "answer" : "";
-        const name = ask ? [element("small", {}, ask.label)] : [];
-        return [
-          element(
-            "span",
-            { class: look },
-            said[i + 1] || ask?.answers[0] || "\u2003\u2003",
-            ...name,
-          ),
-          " ",
-        ];
+    tell: ({ said, n, asks, exact, head }) => {
+      const listen = (i) => {
+        place.style.setProperty("--row", i + 1);
+        spoken.forEach((word, j) =>
+          word.style.setProperty("--weight", exact[head][(i + 1) * n + j + 1]),
+        );
+      };
+      stage.write(place, { style: "--n:" + n });
+      const spoken = askedWords(line, said.slice(1), listen);
+      const next = element("span", {}, asks.at(-1).answers[0] || "\u2003\u2003");
+      const all = [...spoken, next];
+      asks.forEach(({ row, from, label }) => {
+        all[row].append(element("small", {}, label));
+        all[row].classList.add("asked");
+        all[from - 1]?.classList.add("answer");
       });
-      line.replaceChildren(...spans.flat());
+      line.replaceChildren(...all.flatMap((word) => [word, " "]));
     },
   };
 };
@@ -96,30 +96,26 @@ const cutHalf = (board, side, { figure, data, move, view }) => {
     kept = half.appendChild(element("p", { class: "kept" })),
     told = controls.box(half, "says");
   return {
-    tell: ({ n, asks }) => {
-      const share = (i) => (100 * i) / n + "%";
-      const frames = asks.map((ask) => {
-        const style = ["left:" + share(ask.from), "top:" + share(ask.row), "width:" + share(1)];
-        return element("i", { style: style.join(";") }, element("small", {}, ask.label));
+    tell: ({ asks }) => {
+      const frames = asks.map(({ from, row, label }) => {
+        const style = "--from:" + from + ";--row:" + row;
+        return element("i", { style }, element("small", {}, label));
       });
       frame.replaceChildren(canvas, element("small", { class: "hint" }, words.hint), ...frames);
       told.replaceChildren(...asks.map((ask) => element("p", {}, ask.label + " ", element("b"))));
     },
     draw: ({ k, tables }, said, missed) => {
       const { n, head, asks } = view.reading,
-        cut = view.state[side],
-        whole = Math.floor(k + 0.05);
+        cut = view.state[side];
       if (title.value) title.value = cut;
       else stage.say(title, cuts[cut].title);
       heatmap(figure, canvas, tables[head], 0.85);
-      const phrase = cuts[cut][k - whole > 0.05 ? "part" : "phrase"];
-      stage.say(kept, fill(phrase, { k: whole, n }));
+      stage.say(kept, fill(cuts[cut].phrase, { k: Math.floor(k + 0.05), n }));
       asks.forEach((ask, i) => {
         const wrong = missed.includes(ask);
         stage.say(told.children[i].lastChild, said[i] + (wrong ? " \u2717" : " \u2713"));
-        [told.children[i], frame.children[i + 2]].forEach((one) =>
-          one.classList.toggle("lost", wrong),
-        );
+        for (const one of [told.children[i], frame.children[i + 2]])
+          one.classList.toggle("lost", wrong);
       });
       stage.write(canvas, { "aria-label": words.table + " " + kept.textContent });
     },
@@ -204,6 +200,10 @@ const twoCuts = ({ figure, place, data, move }) => {
       ({ answers }, i) => answers.length && !answers.includes(words[i]),
     );
   };
+  const forgotten = (side) =>
+    lost(side)
+      .map((ask) => words.the + ask.label)
+      .join(words.and) || words.nothing;
   /** Read the story at every place of the lever, one after the other, while nothing else is done. */
   const prepare = (i, reading) => {
     if (reading !== view.reading || i > 2 * most + 1) return;
@@ -234,11 +234,7 @@ const twoCuts = ({ figure, place, data, move }) => {
     const grades = SIDES.map(graded),
       [left, other] = grades.map(countRight);
     drawScore(grades);
-    const [one, two] = SIDES.map((side) =>
-      lost(side)
-        .map(({ label }) => label)
-        .join(),
-    );
+    const [one, two] = SIDES.map(forgotten);
     const even = Math.abs(left - other) < 10;
     stage.say(claim, one === two ? words.alike : even ? words.apart : words.uneven);
   };
@@ -279,14 +275,6 @@ const twoCuts = ({ figure, place, data, move }) => {
         names = Object.keys(jobs);
       return { dots: left.map((one, i) => [names[Math.floor(i / EACH)], one, other[i]]) };
     },
-    values: () =>
-      Object.fromEntries(
-        SIDES.map((side) => [
-          "lost_" + side,
-          lost(side)
-            .map((ask) => words.the + ask.label)
-            .join(words.and) || words.nothing,
-        ]),
-      ),
+    values: () => Object.fromEntries(SIDES.map((side) => ["lost_" + side, forgotten(side)])),
   };
 };

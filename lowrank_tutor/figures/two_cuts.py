@@ -24,37 +24,18 @@ SIDES = {"left": "sheets", "right": "window"}  # at first
 
 
 class Cut(NamedTuple):
-    """What stands above a table, and what is kept; the most is 0 where that depends on a story."""
+    """What stands above a table, and how much is kept; the most is 0 where a story sets it."""
 
     title: str
     phrase: str
-    part: str  # the phrase if a part of the next is kept, too
     most: int = 0
 
 
 CUTS = {
-    "sheets": Cut(
-        "Fade weak patterns",
-        "{k} of {n} patterns (sheets)",
-        "{k} patterns (sheets), the next fading",
-    ),
-    "window": Cut(
-        "Drop old words",
-        "the newest {k} of {n} words",
-        "the newest {k} words, the next fading",
-    ),
-    "bits": Cut(
-        "Round numbers",
-        "{k} bits for each number",
-        "{k} bits for each number, some more",
-        8,
-    ),
-    "latents": Cut(
-        "Keep fewer numbers",
-        "{k} numbers for each word",
-        "{k} numbers for each word, the next fading",
-        64,
-    ),
+    "sheets": Cut("Keep strong patterns", "the strongest {k} of {n}"),
+    "window": Cut("Keep recent words", "the last {k} of {n}"),
+    "bits": Cut("Round numbers", "{k} bits for each", 8),
+    "latents": Cut("Keep fewer numbers", "{k} of 64 for each word", 64),
 }
 JOBS = {
     "copy": "repeat a tune",
@@ -74,7 +55,7 @@ WORDS: dict[str, Any] = {
     },
     "lead": "A small language model reads a story and is asked for two words. Pull the lever.",
     "hint": "a row for each word, dark where it listens",
-    "both": "both tables differ from the uncut by",
+    "both": "error of both tables",
     "lever": "Damage to both tables",
     "ends": ("uncut", "50%"),
     "choose": "The cut on the right",
@@ -93,9 +74,10 @@ SAY = (
 )
 CAPTION = (
     "A table has a row for each word, darker where it listens to an earlier word "
-    "(violet: below 0). One of eight heads is shown; the error is the norm of what changed in all "
-    "eight, relative to what was there. What would look ahead is set to 0. Each of the other "
-    "stories is cut until its own tables are wrong by as much. Nothing was retrained."
+    "(violet: below 0); choose a word to see its row. A pattern, or sheet, is one column times one "
+    "row, and the next one to go fades. One of eight heads is shown; the error is the norm of what "
+    "changed in all eight, relative to what was there. What would look ahead is set to 0. Each of "
+    "the other stories is cut until its own tables are wrong by as much. Nothing was retrained."
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from lowrank_tutor import storyteller as st
 from lowrank_tutor.figures import two_cuts
+from lowrank_tutor.figures.storyteller import tables
 from lowrank_tutor.figures.two_cuts import CUTS, JOBS, TALES, counted
 from measure.training.storyteller_matched import questions, right
 
@@ -82,6 +83,20 @@ def test_dots_are_graded():
             (amount,) = st.matched(words, cut, [error / 100])
             stored = counted()[cut][error][i]
             assert right(words, answer, cut, amount) == stored, (job, cut, error)
+
+
+def test_words_are_asked(hand):
+    """A chosen word shows what a head hears in its row, and both tables outline it."""
+    hand.set(**two_cuts().state)
+    hand.figure.get_by_role("radio").nth(11).check()
+    shown = hand.figure.locator(".told label").evaluate_all(
+        "(all) => all.map((word) => Number(word.style.getPropertyValue('--weight')))"
+    )
+    exact = tables(f"<s> {TALES[0]}")[0]
+    assert min(np.abs(table[12, 1:] - shown).max() for table in exact) < 1e-6
+    row = "(all) => all.map((e) => parseFloat(getComputedStyle(e, '::after').top) / e.clientHeight)"
+    outlined = hand.figure.locator(".frame").evaluate_all(row)
+    assert outlined == pytest.approx([12 / 27] * 2, abs=0.01)
 
 
 def test_hands(hand):
