@@ -32,8 +32,8 @@ class Cut(NamedTuple):
 
 
 CUTS = {
-    "sheets": Cut("Keep strong patterns", "the strongest {k} of {n}"),
-    "window": Cut("Keep recent words", "the last {k} of {n}"),
+    "sheets": Cut("Keep strong patterns", "{k} of {n} patterns"),
+    "window": Cut("Keep last words", "{k} of {n} words"),
     "bits": Cut("Round numbers", "{k} bits for each", 8),
     "latents": Cut("Keep fewer numbers", "{k} of 64 for each word", 64),
 }
@@ -55,7 +55,7 @@ WORDS: dict[str, Any] = {
     },
     "lead": "A small language model reads a story and is asked for two words. Pull the lever.",
     "hint": "a row for each word, dark where it listens",
-    "both": "error of both tables",
+    "both": "both tables changed by",
     "lever": "Damage to both tables",
     "ends": ("uncut", "50%"),
     "choose": "The cut on the right",
@@ -69,7 +69,7 @@ WORDS: dict[str, Any] = {
     "uneven": "Same error. Different memory.",
 }  # fmt: skip
 SAY = (
-    "With both tables wrong by {damage}%, the left model forgets {lost_left}, "
+    "With both tables changed by {damage}%, the left model forgets {lost_left}, "
     "and the right one {lost_right}."
 )
 CAPTION = (
@@ -77,7 +77,7 @@ CAPTION = (
     "(violet: below 0); choose a word to see its row. A pattern, or sheet, is one column times one "
     "row, and the next one to go fades. One of eight heads is shown; the error is the norm of what "
     "changed in all eight, relative to what was there. What would look ahead is set to 0. Each of "
-    "the other stories is cut until its own tables are wrong by as much. Nothing was retrained."
+    "the other stories is cut until its own tables are changed by as much. Nothing was retrained."
 )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def two_cuts(damage: int = 30, *, demo: bool = False) -> Instrument:
     >>> abs(shown.numbers["error_left"] - shown.numbers["error_right"]) < 0.01
     True
     >>> print(shown.alt)
-    With both tables wrong by 30%, the left model forgets the tune, and the right one the fact.
+    With both tables changed by 30%, the left model forgets the tune, and the right one the fact.
     """
     whole("damage", damage, 0, MOST_DAMAGE)
     story, right = TALES[0], counted()
