@@ -8,7 +8,7 @@ chapters.
 import math
 import numbers
 import reprlib
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,6 +66,19 @@ def as_float_array(value: Any, name: str) -> FloatArray:
     return array.astype(precision(array.dtype), copy=False)
 
 
+def check_shape(name: str, array: Any, axes: Sequence[str | int]) -> None:
+    """Refuse an array or a tensor that does not have these axes.
+
+    A name allows any size, a number only that size; "..." in front stands for further axes.
+    """
+    shape = tuple(array.shape)
+    sizes = ("...", *shape[1 - len(axes) :]) if axes[0] == "..." else shape
+    if len(sizes) != len(axes) or any(
+        size != axis for size, axis in zip(sizes, axes, strict=True) if isinstance(axis, int)
+    ):
+        raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape}")
+
+
 def _check_entries(array: FloatArray, name: str) -> None:
     """Refuse an array that is empty or holds NaN, infinity, or an entry beyond `SIZES`.
 
@@ -74,69 +87,45 @@ def _check_entries(array: FloatArray, name: str) -> None:
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     largest = max(array.max(), -array.min())  # NaN where one is among them
-    if not np.isfinite(largest):
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
     low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
-    if largest != 0 and not low <= largest <= high:
+    if largest != 0 and not low <= largest <= high:  # written so that NaN fails
         raise ValueError(
-            f"{name} must have a largest absolute entry between {low:g} and {high:g}, "
-            f"got {largest!s}: change the unit"
+            f"{name} must be finite, its largest absolute entry between {low:g} and {high:g}, "
+            f"got {largest!s}"
         )
 
 
-def _as_finite(
-    value: Any, name: str, rule: str, axes: Container[int], dtype: Any = None
+def as_matrix(
+    value: ArrayLike, name: str, dtype: Any = None, axes: Sequence[str | int] = ("m", "n")
 ) -> FloatArray:
-    """Return a finite, non-empty array of float32 or float64 with as many axes as ``rule`` says.
+    """Return finite, non-empty numbers of float32 or float64 with these axes, as in `check_shape`.
 
-    What is computed in float64 anyway names that ``dtype``, so that only the bounds of float64
-    hold.
+    They may share memory with ``value``. What is computed in float64 anyway names that ``dtype``,
+    so that only the bounds of float64 hold.
     """
     array = as_float_array(value, name)
     array = array if dtype is None else array.astype(dtype, copy=False)
-    if array.ndim not in axes:
-        raise ValueError(f"{name} must be {rule}, got shape {array.shape}")
+    check_shape(name, array, axes)
     _check_entries(array, name)
     return array
 
 
-def as_matrix(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
-    """Return a finite, non-empty matrix of float32 or float64.
-
-    It may share memory with ``value``.
-    """
-    return _as_finite(value, name, "a matrix (two axes)", (2,), dtype)
-
-
 def as_matrices(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
     """Return one matrix or a stack (..., m, n), each matrix checked as `as_matrix` does."""
-    rule = "a matrix (two axes) or a stack of matrices"
-    array = _as_finite(value, name, rule, range(2, 99), dtype)
+    array = as_matrix(value, name, dtype, ("...", "m", "n"))
     for index in np.ndindex(array.shape[:-2]):  # each has a unit of its own
         _check_entries(array[index], name)
     return array
 
 
-def as_vector(value: ArrayLike, name: str) -> FloatArray:
+def as_vector(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
     """Return a finite, non-empty vector of float32 or float64; otherwise like `as_matrix`."""
-    return _as_finite(value, name, "a vector (one axis)", (1,))
-
-
-def as_vectors(value: ArrayLike, name: str, width: int) -> FloatArray:
-    """Return one finite vector (width,) or many (..., width), of float32 or float64.
-
-    Otherwise it is like `as_matrix`.
-    """
-    rule = f"vectors of {width} numbers"
-    vectors = _as_finite(value, name, rule, range(1, 99))
-    if vectors.shape[-1] != width:
-        raise ValueError(f"{name} must be {rule}, got shape {vectors.shape}")
-    return vectors
+    return as_matrix(value, name, dtype, ("n",))
 
 
 def as_spectrum(value: ArrayLike, name: str) -> FloatArray:
     """Return singular values as float64: a vector that is non-negative and never rises."""
-    s = _as_finite(value, name, "a vector of singular values (one axis)", (1,), np.float64)
+    s = as_vector(value, name, np.float64)
     if (s < 0).any() or (s[1:] > s[:-1]).any():
         raise ValueError(
             f"{name} must be non-negative and non-increasing, as singular values are, "
@@ -162,9 +151,7 @@ def as_new_rows(
     value: ArrayLike, name: str, width: int, names: list[Any] | None = None
 ) -> tuple[FloatArray, Any]:
     """Return rows in float64 for what was fitted to these columns, and the type they came in."""
-    rows = as_matrix(value, name, np.float64)
-    if rows.shape[1] != width:
-        raise ValueError(f"{name} must have {width} columns, got shape {rows.shape}")
+    rows = as_matrix(value, name, np.float64, ("n", width))
     names_of(value, names, name)
     return rows, as_float_array(value, name).dtype
 
@@ -206,30 +193,19 @@ def as_factor(value: Any, name: str) -> Factor:
 
 
 def check_integer(
-    value: object, name: str, low: int, high: int | None = None, high_name: str = ""
+    value: object, name: str, low: int = 1, high: float = 2**53, high_name: str = ""
 ) -> int:
     """Return an integer from ``low`` to ``high``, called ``high_name`` in messages.
 
-    A bool or a float is refused.
+    A bool or a float is refused. Floats hold all integers up to 2**53.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
-    if number < low or (high is not None and number > high):
+    if not low <= number <= high:
         upper = f"{high_name} = {high}" if high_name else high
-        rule = f"at least {low}" if high is None else f"between {low} and {upper}"
+        rule = f"at least {low}" if number < low else f"at most {upper}"
         raise ValueError(f"{name} must be {rule}, got {number}")
-    return number
-
-
-def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
-    """Return an integer from ``low`` to below ``2**bits``.
-
-    Beyond that nothing fits into memory, or ever ends.
-    """
-    number = check_integer(value, name, low)
-    if number >= 2**bits:
-        raise ValueError(f"{name} must be below 2**{bits}, got {number}")
     return number
 
 
@@ -273,13 +249,3 @@ def check_bool(value: object, name: str) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {_show(value)}")
     return value
-
-
-def check_rng(rng: Any) -> np.random.Generator:
-    """Return the generator itself, or make one from a seed or None.
-
-    A seed works as in ``numpy.random.default_rng``.
-    """
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        check_integer(rng, "rng", 0)
-    return np.random.default_rng(rng)

@@ -20,10 +20,9 @@ from lowrank_tutor._checks import (
     as_float_array,
     as_vector,
     check_fraction,
+    check_integer,
     check_rank,
     check_real,
-    check_rng,
-    check_size,
     is_sparse,
     names_of,
 )
@@ -281,9 +280,9 @@ def factorize_ratings(
     penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:
         penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
-    rng = check_rng(rng)
+    rng = np.random.default_rng(rng)
     tolerance = check_fraction(tolerance, "tolerance", 0)
-    max_sweeps = check_size(max_sweeps, "max_sweeps")
+    max_sweeps = check_integer(max_sweeps, "max_sweeps")
 
     rows, i = np.unique(known.rows, return_inverse=True)  # the others have no known rating
     columns, j = np.unique(known.columns, return_inverse=True)

@@ -109,7 +109,7 @@ def resized(model: Model, max_len: int) -> Model:
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    longest = check_integer(max_len, "max_len", 1)
+    longest = check_integer(max_len, "max_len")
     grown = copy.deepcopy(model)
     layers = [part for part in grown.modules() if isinstance(part, LinformerSelfAttention)]
     if not layers:
@@ -203,7 +203,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         # Checked here because PyTorch's constructor, which has to draw first, would refuse bad
         # sizes in its own words.
         dim, heads, max_len, k = check_sizes(dim, heads, max_len, k)
-        feedforward = check_integer(feedforward, "feedforward", 1)
+        feedforward = check_integer(feedforward, "feedforward")
         dropout = check_fraction(dropout, "dropout", 0)
         if isinstance(activation, str):
             check_choice(activation, "activation", ("relu", "gelu"))

@@ -20,9 +20,8 @@ from lowrank_tutor._checks import (
     as_matrix,
     as_new_rows,
     check_fraction,
+    check_integer,
     check_rank,
-    check_rng,
-    check_size,
     names_of,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
@@ -229,10 +228,10 @@ def nmf(
     """
     original = _as_nonnegative(x)
     k = check_rank(k, original.shape)
-    rng = check_rng(rng)
-    starts = check_size(starts, "starts")
+    rng = np.random.default_rng(rng)
+    starts = check_integer(starts, "starts")
     tolerance = check_fraction(tolerance, "tolerance", 0)
-    max_sweeps = check_size(max_sweeps, "max_sweeps")
+    max_sweeps = check_integer(max_sweeps, "max_sweeps")
 
     matrix, dtype = original.astype(np.float64), original.dtype
     size = float(np.linalg.norm(matrix))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from lowrank_tutor._checks import check_integer, check_rng, check_size
+from lowrank_tutor._checks import check_integer
 
 NAMES = ("Ada", "Ben", "Eva", "Kai", "Leo", "Mia", "Tom", "Zoe")
 COLORS = ("red", "blue", "green", "gold", "white", "black", "pink", "gray")
@@ -82,10 +82,10 @@ def stories(n: int, *, facts: int | None = None, rng: object = None) -> list[Sto
     >>> " ".join(stories(1, facts=2, rng=3)[0].words[:9])
     '<s> the little cats near the hens run .'
     """
-    check_size(n, "n")
+    check_integer(n, "n")
     if facts is not None:
         check_integer(facts, "facts", 2, 8)
-    rng = check_rng(rng)
+    rng = np.random.default_rng(rng)
     return [_story(rng, facts or int(rng.integers(2, 9))) for _ in range(n)]
 
 
