@@ -9,18 +9,18 @@ import math
 import numbers
 import reprlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.floating]
-# Multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix, or an `Operator`.
+# Multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix, or an operator of SciPy.
 Factor: TypeAlias = Any
 
-# Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor
-# vanish.
-SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
+# Bounds of the largest entry of an array, by its type, so that squares, products and sums neither
+# overflow nor vanish.
+SIZES = {"d": (1e-75, 1e75), "f": (1e-12, 1e12)}
 
 
 def _show(value: object) -> str:
@@ -28,19 +28,15 @@ def _show(value: object) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
-def is_sparse(value: Any) -> bool:
-    """Recognize SciPy's sparse matrices and arrays by their methods, without importing SciPy."""
-    return hasattr(value, "tocsr")
-
-
-def as_array(value: Any, name: str, rule: str) -> NDArray[Any]:
-    """Convert a value to an array of any dtype; ``rule`` says what it must be."""
-    if isinstance(value, np.ma.MaskedArray) or is_sparse(value):  # NumPy would misread both
+def as_array(value: Any, name: str) -> NDArray[Any]:
+    """Convert a value to an array of any dtype."""
+    # NumPy would misread both. A method tells SciPy's sparse arrays, without importing SciPy.
+    if isinstance(value, np.ma.MaskedArray) or hasattr(value, "tocsr"):
         raise TypeError(f"{name} must be neither masked nor sparse, got {type(value).__name__}")
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; some of torch's tensors
-        raise ValueError(f"{name} must be {rule}, got {_show(value)}") from error
+        raise ValueError(f"{name} must be a rectangular array, got {_show(value)}") from error
 
 
 def precision(dtype: np.dtype[Any]) -> type[np.floating]:
@@ -56,13 +52,12 @@ def as_float_array(value: Any, name: str) -> FloatArray:
 
     float32 stays, float16 becomes float32, everything else float64.
     """
-    rule = "a rectangular array of real numbers"
-    array = as_array(value, name, rule)
+    array = as_array(value, name)
     if array.dtype.kind == "O" and hasattr(value, "select_dtypes"):  # pandas': bools beside numbers
         if all(column.kind in "biuf" for column in value.dtypes):
             array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be {rule}, got {_show(value)} of dtype {array.dtype}")
+        raise TypeError(f"{name} must hold real numbers, got {_show(value)} of dtype {array.dtype}")
     return array.astype(precision(array.dtype), copy=False)
 
 
@@ -87,7 +82,7 @@ def _check_entries(array: FloatArray, name: str) -> None:
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     largest = max(array.max(), -array.min())  # NaN where one is among them
-    low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
+    low, high = np.array(SIZES[array.dtype.char], array.dtype)  # rounded as the entries are
     if largest != 0 and not low <= largest <= high:  # written so that NaN fails
         raise ValueError(
             f"{name} must be finite, its largest absolute entry between {low:g} and {high:g}, "
@@ -156,36 +151,19 @@ def as_new_rows(
     return rows, as_float_array(value, name).dtype
 
 
-class Operator(NamedTuple):
-    """A linear operator, and its transpose, in what randomized SVD needs of a matrix."""
-
-    shape: tuple[int, ...]
-    dtype: Any
-    multiply: Any
-    back: Any
-
-    @property
-    def T(self) -> "Operator":
-        """The transpose."""
-        return Operator(self.shape[::-1], self.dtype, self.back, self.multiply)
-
-    def __matmul__(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.multiply(x)).astype(self.dtype, copy=False)
-
-
 def as_factor(value: Any, name: str) -> Factor:
-    """Return a dense matrix, a sparse one (CSR) that `as_matrix` would take, or an `Operator`."""
-    sparse = is_sparse(value)
+    """Return a dense matrix, a sparse one (CSR) that `as_matrix` would take, or an operator."""
+    sparse = hasattr(value, "tocsr")
     if not sparse and not hasattr(value, "matmat"):
         return as_matrix(value, name)
-    kind = np.dtype(getattr(value, "dtype", None) or np.float64)
-    if kind.kind not in "biuf" or len(value.shape) != 2 or 0 in value.shape:
+    kind = np.dtype(value.dtype)
+    if kind.kind not in "biuf" or len(value.shape) != 2:
         raise ValueError(
-            f"{name} must be a matrix or an operator of real numbers with rows and columns, "
+            f"{name} must be a matrix or an operator of real numbers, "
             f"got dtype {kind} and shape {value.shape}"
         )
     if not sparse:
-        return Operator(value.shape, precision(kind), value.matmat, value.rmatmat)
+        return value
     rows = value.tocsr().astype(precision(kind), copy=False)
     if rows.nnz:
         _check_entries(rows.data, name)
@@ -221,10 +199,7 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond all floats
-        number = math.inf
+    number = float(value)
     if not low <= number < high:  # written so that NaN fails
         raise ValueError(f"{name} must be {rule}, got {number}")
     return number
@@ -236,11 +211,11 @@ def check_fraction(value: object, name: str, low: float = math.ulp(0.0)) -> floa
     return check_real(value, name, rule, low, 1)
 
 
-def check_choice(value: object, name: str, choices: Sequence[str], way: str = "") -> str:
-    """Return a string that is one of ``choices``; ``way`` says what to do with another."""
-    if not isinstance(value, str) or value not in choices:
+def check_choice(value: str, name: str, choices: Sequence[str]) -> str:
+    """Return a string that is one of ``choices``."""
+    if value not in choices:
         rule = " or ".join(f'"{choice}"' for choice in choices)
-        raise ValueError(f"{name} must be {rule}, got {_show(value)}{way}")
+        raise ValueError(f"{name} must be {rule}, got {_show(value)}")
     return value
 
 

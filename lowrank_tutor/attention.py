@@ -221,7 +221,7 @@ def linear_attention(
     dtype = _sum_type(q.dtype)
     if state is not None:
         groups = k.shape[:2]
-        state = check_state(state, q, (*groups, k.shape[3], v.shape[3] + 1), (*groups, 1, 1))
+        state = check_state(state, (*groups, k.shape[3], v.shape[3] + 1), (*groups, 1, 1))
     with without_autocast(q.device):
         queries = q.to(dtype)
         keys, values = (zero_hidden(part, token_mask).to(dtype) for part in (k, v))

@@ -283,8 +283,8 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2),
     ..., (1, 2), ... of ``scipy.spatial.distance.pdist``: at least -1, and 0 where a distance is
-    unchanged. There are at least 2 points, all different. Memory beyond the result grows with the
-    number of points, not of pairs.
+    unchanged. The points are all different. Memory beyond the result grows with the number of
+    points, not of pairs.
 
     >>> distortion([[0, 0], [3, 4], [3, 0]], [[1, 0]])  # the shadow on the first axis
     array([-0.64,  0.  , -1.  ])
@@ -292,8 +292,6 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
     points = as_matrix(x, "x", np.float64)
     n_points, width = points.shape
     r = as_matrix(projection, "projection", np.float64, ("k", width))
-    if n_points < 2:
-        raise ValueError(f"x must hold at least 2 points, got {n_points}")
     # Sums of small squares keep more digits of their difference.
     centered = points - points.mean(axis=0)
     images = centered @ r.T

@@ -81,17 +81,15 @@ class Discriminants(NamedTuple):
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
     """Return the labels that occur, the number of each point's class (n,), and class shares."""
-    array = as_array(labels, "labels", "a vector of numbers or strings")
+    array = as_array(labels, "labels")
     if array.dtype.kind in "OT":  # objects of one kind, or NumPy's StringDType
         plain = np.array(array.tolist())
         array = plain if np.array_equal(plain, array) else array
-    if array.dtype.kind not in "biufUS" or array.shape != (n,):
+    if array.dtype.kind not in "biufUS" or array.shape != (n,) or (array != array).any():
         raise ValueError(
-            f"labels must be a number or a string for each of {n} points, "
+            f"labels must be a number, not NaN, or a string for each of {n} points, "
             f"got dtype {array.dtype} and shape {array.shape}"
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"labels must be finite, got {array}")
     classes, number, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"labels must name at least two classes, got one, {classes[0]}")

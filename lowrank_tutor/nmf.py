@@ -81,7 +81,7 @@ class NMFResult(NamedTuple):
         exceed the least by a ten-millionth of the row's length.
         """
         rows, dtype = as_new_rows(x, "x", self.f.shape[1], self.columns)
-        return _best_amounts(_as_nonnegative(rows), self.f.astype(np.float64)).astype(dtype)
+        return _best_amounts(rows, self.f.astype(np.float64)).astype(dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
@@ -186,14 +186,6 @@ def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
     return c[:, order], f[order]
 
 
-def _as_nonnegative(x: ArrayLike) -> FloatArray:
-    """Validate a matrix without negative entries."""
-    matrix = as_matrix(x, "x")
-    if (matrix < 0).any():
-        raise ValueError(f"x must be non-negative, got {matrix.min()}")
-    return matrix
-
-
 def nmf(
     x: ArrayLike,
     k: int,
@@ -226,7 +218,9 @@ def nmf(
     array([[0.7071, 0.7071, 0.    ],
            [0.    , 0.    , 1.    ]])
     """
-    original = _as_nonnegative(x)
+    original = as_matrix(x, "x")
+    if (original < 0).any():
+        raise ValueError(f"x must be non-negative, got {original.min()}")
     k = check_rank(k, original.shape)
     rng = np.random.default_rng(rng)
     starts = check_integer(starts, "starts")

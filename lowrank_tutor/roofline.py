@@ -60,8 +60,6 @@ def gpu_named(name: str, memory: float) -> str | None:
     ('A100', None)
     """
     memory = check_real(memory, "memory", "a number of bytes, 0 or more", 0)
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a string, got {type(name).__name__}")
     words = re.split(r"[^A-Za-z0-9]+", name)
     # Another card has the same name before these words: a faster memory, or fewer processors.
     other = {"NVL", "D", "Laptop", "Max"} & set(words)
@@ -241,6 +239,4 @@ def trials(
         exact, linformer = (size <= room for size in needs.values())
         return Trial(n, exact, linformer, note)
 
-    if not isinstance(lengths, Iterable):
-        raise TypeError(f"lengths must be integers, got {type(lengths).__name__}")
     return [trial(n) for n in lengths]

@@ -366,7 +366,7 @@ def window_attention(
     past = start = 0  # tokens so far, and those of which only means are left
     if state is not None:
         shapes = [(*part.shape[:2], "n", part.shape[3]) for part in tokens]
-        parts = check_state(state, q, *shapes[:2], (batch, 1, "n", m), *shapes)
+        parts = check_state(state, *shapes[:2], (batch, 1, "n", m), *shapes)
         start = parts[0].shape[2] * m
         past = start + parts[3].shape[2]
         if start != _averaged(past, window, m):

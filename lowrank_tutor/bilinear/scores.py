@@ -43,10 +43,10 @@ class Fit(NamedTuple):
     losses: FloatArray
 
 
-def _as_pairs(s: ArrayLike, h: ArrayLike, widths: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+def _as_pairs(s: ArrayLike, h: ArrayLike, d2: int, d1: int) -> tuple[FloatArray, FloatArray]:
     """Check that queries and keys have these widths, and belong together."""
-    query = as_matrix(s, "s", axes=("...", widths[0]))
-    key = as_matrix(h, "h", axes=("...", widths[1]))
+    query = as_matrix(s, "s", axes=("...", d2))
+    key = as_matrix(h, "h", axes=("...", d1))
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
         raise ValueError(
             "s and h must have the same leading axes, or one of them be a single vector, "
@@ -79,7 +79,7 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
     array([-4.,  4.])
     """
     matrix = as_matrix(w, "w")
-    query, key = _as_pairs(s, h, matrix.shape)
+    query, key = _as_pairs(s, h, *matrix.shape)
     return _dot(query @ matrix, key)
 
 
@@ -95,7 +95,7 @@ def reduced_rank_score(
     -4.0
     """
     left, right = _as_factors(u, v)
-    query, key = _as_pairs(s, h, (left.shape[1], right.shape[1]))
+    query, key = _as_pairs(s, h, left.shape[1], right.shape[1])
     return _dot(query @ left.T, key @ right.T)
 
 

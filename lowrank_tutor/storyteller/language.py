@@ -74,7 +74,7 @@ class Sentence(NamedTuple):
     jobs: dict[int, str]
 
 
-def stories(n: int, *, facts: int | None = None, rng: object = None) -> list[Story]:
+def stories(n: int, *, facts: int | None = None, rng: Any = None) -> list[Story]:
     """Draw ``n`` stories of at most 96 words, each about ``facts`` people.
 
     The people are 2 to 8, by default at random.

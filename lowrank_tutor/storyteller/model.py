@@ -115,7 +115,7 @@ def load(weights: dict[str, Any] | None = None) -> Storyteller:
 def train(
     steps: int = 1800,
     *,
-    rng: object = 0,
+    rng: Any = 0,
     attend: Attend | Sequence[Attend] | None = None,
     report: Callable[[int, Storyteller], None] | None = None,
 ) -> Storyteller:
