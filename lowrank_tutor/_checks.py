@@ -121,7 +121,7 @@ def as_vector(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
 def as_spectrum(value: ArrayLike, name: str) -> FloatArray:
     """Return singular values as float64: a vector that is non-negative and never rises."""
     s = as_vector(value, name, np.float64)
-    if (s < 0).any() or (s[1:] > s[:-1]).any():
+    if (np.diff(s, append=0) > 0).any():
         raise ValueError(
             f"{name} must be non-negative and non-increasing, as singular values are, "
             f"got {_show(s.tolist())}"

@@ -149,16 +149,13 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     """
     original = as_matrix(x, "x")
     classes, number, priors = _as_classes(labels, len(original))
-    most = len(classes) - 1
-    k = check_integer(most if k is None else k, "k", 1, most, "the number of classes - 1")
-
     points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
     mean = priors @ centers
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
-    directions = whitener.shape[1]
-    if k > directions:
-        raise ValueError(f"k must be at most {directions}, the directions of spread, got {k}")
+    most, directions = len(classes) - 1, whitener.shape[1]
+    rule = "min(classes - 1, directions of spread)"
+    k = check_integer(most if k is None else k, "k", 1, min(most, directions), rule)
     between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)

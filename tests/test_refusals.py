@@ -381,8 +381,8 @@ ROWS = {
     "encode": {"words": SAID},
     "answer": {"words": SAID},
     "grade": {
-        "model": some(storyteller.forward),
-        "told": some(storyteller.stories(1, rng=0), numbers=[1]),
+        "model": Argument(storyteller.forward, {}),
+        "told": Argument(storyteller.stories(1, rng=0), {}),
         "attend": ATTEND,
     },
     "forward": {"ids": IDS, "attend": ATTEND, "weights": WEIGHTS},

@@ -172,10 +172,6 @@ def grade(
     >>> right["agreement"], right["far fact"] < 0.5
     (1.0, True)
     """
-    if not callable(model):
-        raise TypeError(f"model must be a function, got {type(model).__name__}")
-    if not isinstance(told, list | tuple) or not all(isinstance(story, Story) for story in told):
-        raise TypeError(f"told must be a list of Story, got {type(told).__name__}")
     right: dict[str, list[bool]] = {job: [] for job in JOBS}
     for words, jobs in told:
         logits = model(np.array([encode(words)]), attend=attend)
