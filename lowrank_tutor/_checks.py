@@ -57,7 +57,7 @@ def as_float_array(value: Any, name: str) -> FloatArray:
         if all(column.kind in "biuf" for column in value.dtypes):
             array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got {_show(value)} of dtype {array.dtype}")
+        raise TypeError(f"{name} must be real numbers, got {_show(value)} of dtype {array.dtype}")
     return array.astype(precision(array.dtype), copy=False)
 
 
@@ -181,9 +181,8 @@ def check_integer(
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
     if not low <= number <= high:
-        upper = f"{high_name} = {high}" if high_name else high
-        rule = f"at least {low}" if number < low else f"at most {upper}"
-        raise ValueError(f"{name} must be {rule}, got {number}")
+        upper = f"{high_name} = {high}" if high_name else "2**53" if high == 2**53 else high
+        raise ValueError(f"{name} must be between {low} and {upper}, got {number}")
     return number
 
 

@@ -1198,7 +1198,7 @@ def inject(names, r=2, **options):
 BOTH = ["head", "middle"]
 REFUSED = {  # a model, what is done to it, and the refusal
     "an unknown name": (Tied, inject(["middle", "no"]), "names must be ends of names"),
-    "a rank too high": (Tied, inject(BOTH, 5), "r must be at most min(m, n) = 4"),
+    "a rank too high": (Tied, inject(BOTH, 5), "r must be between 1 and min(m, n) = 4"),
     "a rank below r": (
         low_rank,
         inject(BOTH, init="principal"),

@@ -408,7 +408,7 @@ def ignores_order_units_and_constants():
         near = np.column_stack([x, x[:, 0] + noise * table_of("flat", 21, 1, seed=5)[:, 0]])
         with case(noise=noise):
             assert lda(near, sevenths, kept).axes.shape == (4, kept)
-    with pytest.raises(ValueError, match=r"^k must be at most .* = 3, got 4$"):
+    with pytest.raises(ValueError, match=r"^k must be between 1 and .* = 3, got 4$"):
         lda(near * 0 + x[:, [0, 1, 2, 0]], sevenths, 4)
 
 

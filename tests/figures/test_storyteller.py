@@ -178,7 +178,7 @@ def test_ring_follows_the_curve(hand):
         ({"story": " ".join(["."] * 41)}, "story must be at most 40 words"),
         ({"cut": "knife"}, "cut must be one of"),
         ({"k": 5}, "k must be one of"),
-        ({"head": 8}, "head must be at most 7"),
+        ({"head": 8}, "head must be between 0 and 7"),
     ],
 )
 def test_bad_states_are_refused(hand, state, words):

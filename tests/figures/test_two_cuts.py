@@ -105,7 +105,7 @@ def test_hands(hand):
     [
         ({"story": "Ada wears plum"}, "story must be of the words"),
         ({"left": "means"}, "left must be one of"),
-        ({"damage": 51}, "damage must be at most 50"),
+        ({"damage": 51}, "damage must be between 0 and 50"),
     ],
 )
 def test_bad_states_are_refused(hand, state, words):
