@@ -8,19 +8,19 @@ chapters.
 import math
 import numbers
 import reprlib
-from collections.abc import Container, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.floating]
-# Multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix, or an `Operator`.
+# Multiplies as ``a @ x`` and ``a.T @ y``: an array, a sparse matrix, or an operator of SciPy.
 Factor: TypeAlias = Any
 
-# Bounds of the largest entry of an array, so that squares, products and sums neither overflow nor
-# vanish.
-SIZES = {np.dtype(np.float64): (1e-75, 1e75), np.dtype(np.float32): (1e-12, 1e12)}
+# Bounds of the largest entry of an array, by its type, so that squares, products and sums neither
+# overflow nor vanish.
+SIZES = {"d": (1e-75, 1e75), "f": (1e-12, 1e12)}
 
 
 def _show(value: object) -> str:
@@ -28,19 +28,15 @@ def _show(value: object) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
-def is_sparse(value: Any) -> bool:
-    """Recognize SciPy's sparse matrices and arrays by their methods, without importing SciPy."""
-    return hasattr(value, "tocsr")
-
-
-def as_array(value: Any, name: str, rule: str) -> NDArray[Any]:
-    """Convert a value to an array of any dtype; ``rule`` says what it must be."""
-    if isinstance(value, np.ma.MaskedArray) or is_sparse(value):  # NumPy would misread both
+def as_array(value: Any, name: str) -> NDArray[Any]:
+    """Convert a value to an array of any dtype."""
+    # NumPy would misread both. A method tells SciPy's sparse arrays, without importing SciPy.
+    if isinstance(value, np.ma.MaskedArray) or hasattr(value, "tocsr"):
         raise TypeError(f"{name} must be neither masked nor sparse, got {type(value).__name__}")
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; some of torch's tensors
-        raise ValueError(f"{name} must be {rule}, got {_show(value)}") from error
+        raise ValueError(f"{name} must be a rectangular array, got {_show(value)}") from error
 
 
 def precision(dtype: np.dtype[Any]) -> type[np.floating]:
@@ -56,14 +52,26 @@ def as_float_array(value: Any, name: str) -> FloatArray:
 
     float32 stays, float16 becomes float32, everything else float64.
     """
-    rule = "a rectangular array of real numbers"
-    array = as_array(value, name, rule)
+    array = as_array(value, name)
     if array.dtype.kind == "O" and hasattr(value, "select_dtypes"):  # pandas': bools beside numbers
         if all(column.kind in "biuf" for column in value.dtypes):
             array = np.asarray(value.astype(float))
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be {rule}, got {_show(value)} of dtype {array.dtype}")
+        raise TypeError(f"{name} must be real numbers, got {_show(value)} of dtype {array.dtype}")
     return array.astype(precision(array.dtype), copy=False)
+
+
+def check_shape(name: str, array: Any, axes: Sequence[str | int]) -> None:
+    """Refuse an array or a tensor that does not have these axes.
+
+    A name allows any size, a number only that size; "..." in front stands for further axes.
+    """
+    shape = tuple(array.shape)
+    sizes = ("...", *shape[1 - len(axes) :]) if axes[0] == "..." else shape
+    if len(sizes) != len(axes) or any(
+        size != axis for size, axis in zip(sizes, axes, strict=True) if isinstance(axis, int)
+    ):
+        raise ValueError(f"{name} must have shape ({', '.join(map(str, axes))}), got shape {shape}")
 
 
 def _check_entries(array: FloatArray, name: str) -> None:
@@ -74,70 +82,46 @@ def _check_entries(array: FloatArray, name: str) -> None:
     if array.size == 0:
         raise ValueError(f"{name} must be non-empty, got shape {array.shape}")
     largest = max(array.max(), -array.min())  # NaN where one is among them
-    if not np.isfinite(largest):
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
-    low, high = np.array(SIZES[array.dtype], array.dtype)  # rounded as the entries are
-    if largest != 0 and not low <= largest <= high:
+    low, high = np.array(SIZES[array.dtype.char], array.dtype)  # rounded as the entries are
+    if largest != 0 and not low <= largest <= high:  # written so that NaN fails
         raise ValueError(
-            f"{name} must have a largest absolute entry between {low:g} and {high:g}, "
-            f"got {largest!s}: change the unit"
+            f"{name} must be finite, its largest absolute entry between {low:g} and {high:g}, "
+            f"got {largest!s}"
         )
 
 
-def _as_finite(
-    value: Any, name: str, rule: str, axes: Container[int], dtype: Any = None
+def as_matrix(
+    value: ArrayLike, name: str, dtype: Any = None, axes: Sequence[str | int] = ("m", "n")
 ) -> FloatArray:
-    """Return a finite, non-empty array of float32 or float64 with as many axes as ``rule`` says.
+    """Return finite, non-empty numbers of float32 or float64 with these axes, as in `check_shape`.
 
-    What is computed in float64 anyway names that ``dtype``, so that only the bounds of float64
-    hold.
+    They may share memory with ``value``. What is computed in float64 anyway names that ``dtype``,
+    so that only the bounds of float64 hold.
     """
     array = as_float_array(value, name)
     array = array if dtype is None else array.astype(dtype, copy=False)
-    if array.ndim not in axes:
-        raise ValueError(f"{name} must be {rule}, got shape {array.shape}")
+    check_shape(name, array, axes)
     _check_entries(array, name)
     return array
 
 
-def as_matrix(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
-    """Return a finite, non-empty matrix of float32 or float64.
-
-    It may share memory with ``value``.
-    """
-    return _as_finite(value, name, "a matrix (two axes)", (2,), dtype)
-
-
 def as_matrices(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
     """Return one matrix or a stack (..., m, n), each matrix checked as `as_matrix` does."""
-    rule = "a matrix (two axes) or a stack of matrices"
-    array = _as_finite(value, name, rule, range(2, 99), dtype)
+    array = as_matrix(value, name, dtype, ("...", "m", "n"))
     for index in np.ndindex(array.shape[:-2]):  # each has a unit of its own
         _check_entries(array[index], name)
     return array
 
 
-def as_vector(value: ArrayLike, name: str) -> FloatArray:
+def as_vector(value: ArrayLike, name: str, dtype: Any = None) -> FloatArray:
     """Return a finite, non-empty vector of float32 or float64; otherwise like `as_matrix`."""
-    return _as_finite(value, name, "a vector (one axis)", (1,))
-
-
-def as_vectors(value: ArrayLike, name: str, width: int) -> FloatArray:
-    """Return one finite vector (width,) or many (..., width), of float32 or float64.
-
-    Otherwise it is like `as_matrix`.
-    """
-    rule = f"vectors of {width} numbers"
-    vectors = _as_finite(value, name, rule, range(1, 99))
-    if vectors.shape[-1] != width:
-        raise ValueError(f"{name} must be {rule}, got shape {vectors.shape}")
-    return vectors
+    return as_matrix(value, name, dtype, ("n",))
 
 
 def as_spectrum(value: ArrayLike, name: str) -> FloatArray:
     """Return singular values as float64: a vector that is non-negative and never rises."""
-    s = _as_finite(value, name, "a vector of singular values (one axis)", (1,), np.float64)
-    if (s < 0).any() or (s[1:] > s[:-1]).any():
+    s = as_vector(value, name, np.float64)
+    if (np.diff(s, append=0) > 0).any():
         raise ValueError(
             f"{name} must be non-negative and non-increasing, as singular values are, "
             f"got {_show(s.tolist())}"
@@ -162,43 +146,24 @@ def as_new_rows(
     value: ArrayLike, name: str, width: int, names: list[Any] | None = None
 ) -> tuple[FloatArray, Any]:
     """Return rows in float64 for what was fitted to these columns, and the type they came in."""
-    rows = as_matrix(value, name, np.float64)
-    if rows.shape[1] != width:
-        raise ValueError(f"{name} must have {width} columns, got shape {rows.shape}")
+    rows = as_matrix(value, name, np.float64, ("n", width))
     names_of(value, names, name)
     return rows, as_float_array(value, name).dtype
 
 
-class Operator(NamedTuple):
-    """A linear operator, and its transpose, in what randomized SVD needs of a matrix."""
-
-    shape: tuple[int, ...]
-    dtype: Any
-    multiply: Any
-    back: Any
-
-    @property
-    def T(self) -> "Operator":
-        """The transpose."""
-        return Operator(self.shape[::-1], self.dtype, self.back, self.multiply)
-
-    def __matmul__(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.multiply(x)).astype(self.dtype, copy=False)
-
-
 def as_factor(value: Any, name: str) -> Factor:
-    """Return a dense matrix, a sparse one (CSR) that `as_matrix` would take, or an `Operator`."""
-    sparse = is_sparse(value)
+    """Return a dense matrix, a sparse one (CSR) that `as_matrix` would take, or an operator."""
+    sparse = hasattr(value, "tocsr")
     if not sparse and not hasattr(value, "matmat"):
         return as_matrix(value, name)
-    kind = np.dtype(getattr(value, "dtype", None) or np.float64)
-    if kind.kind not in "biuf" or len(value.shape) != 2 or 0 in value.shape:
+    kind = np.dtype(value.dtype)
+    if kind.kind not in "biuf" or len(value.shape) != 2:
         raise ValueError(
-            f"{name} must be a matrix or an operator of real numbers with rows and columns, "
+            f"{name} must be a matrix or an operator of real numbers, "
             f"got dtype {kind} and shape {value.shape}"
         )
     if not sparse:
-        return Operator(value.shape, precision(kind), value.matmat, value.rmatmat)
+        return value
     rows = value.tocsr().astype(precision(kind), copy=False)
     if rows.nnz:
         _check_entries(rows.data, name)
@@ -206,30 +171,18 @@ def as_factor(value: Any, name: str) -> Factor:
 
 
 def check_integer(
-    value: object, name: str, low: int, high: int | None = None, high_name: str = ""
+    value: object, name: str, low: int = 1, high: float = 2**53, high_name: str = ""
 ) -> int:
     """Return an integer from ``low`` to ``high``, called ``high_name`` in messages.
 
-    A bool or a float is refused.
+    A bool or a float is refused. Floats hold all integers up to 2**53.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {_show(value)}")
     number = int(value)
-    if number < low or (high is not None and number > high):
-        upper = f"{high_name} = {high}" if high_name else high
-        rule = f"at least {low}" if high is None else f"between {low} and {upper}"
-        raise ValueError(f"{name} must be {rule}, got {number}")
-    return number
-
-
-def check_size(value: object, name: str, low: int = 1, bits: int = 31) -> int:
-    """Return an integer from ``low`` to below ``2**bits``.
-
-    Beyond that nothing fits into memory, or ever ends.
-    """
-    number = check_integer(value, name, low)
-    if number >= 2**bits:
-        raise ValueError(f"{name} must be below 2**{bits}, got {number}")
+    if not low <= number <= high:
+        upper = f"{high_name} = {high}" if high_name else "2**53" if high == 2**53 else high
+        raise ValueError(f"{name} must be between {low} and {upper}, got {number}")
     return number
 
 
@@ -245,10 +198,7 @@ def check_real(value: object, name: str, rule: str, low: float, high: float = ma
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond all floats
-        number = math.inf
+    number = float(value)
     if not low <= number < high:  # written so that NaN fails
         raise ValueError(f"{name} must be {rule}, got {number}")
     return number
@@ -260,11 +210,11 @@ def check_fraction(value: object, name: str, low: float = math.ulp(0.0)) -> floa
     return check_real(value, name, rule, low, 1)
 
 
-def check_choice(value: object, name: str, choices: Sequence[str], way: str = "") -> str:
-    """Return a string that is one of ``choices``; ``way`` says what to do with another."""
-    if not isinstance(value, str) or value not in choices:
+def check_choice(value: str, name: str, choices: Sequence[str]) -> str:
+    """Return a string that is one of ``choices``."""
+    if value not in choices:
         rule = " or ".join(f'"{choice}"' for choice in choices)
-        raise ValueError(f"{name} must be {rule}, got {_show(value)}{way}")
+        raise ValueError(f"{name} must be {rule}, got {_show(value)}")
     return value
 
 
@@ -273,13 +223,3 @@ def check_bool(value: object, name: str) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {_show(value)}")
     return value
-
-
-def check_rng(rng: Any) -> np.random.Generator:
-    """Return the generator itself, or make one from a seed or None.
-
-    A seed works as in ``numpy.random.default_rng``.
-    """
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        check_integer(rng, "rng", 0)
-    return np.random.default_rng(rng)

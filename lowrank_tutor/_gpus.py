@@ -37,7 +37,4 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
 
 def as_gpu(gpu: str | Gpu) -> Gpu:
     """Return a card of one's own, or that of a name in ``GPUS``."""
-    if isinstance(gpu, Gpu):
-        return gpu
-    way = ": gpu_named(name, bytes of memory) finds its name, and a Gpu of your own goes too"
-    return GPUS[check_choice(gpu, "gpu", tuple(GPUS), way)]
+    return gpu if isinstance(gpu, Gpu) else GPUS[check_choice(gpu, "gpu", tuple(GPUS))]

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from lowrank_tutor._checks import check_bool, check_integer
+from lowrank_tutor._checks import check_bool, check_integer, check_shape
 
 # What a call leaves for the tokens that come next.
 State: TypeAlias = tuple[Tensor, ...] | list[Tensor]
@@ -30,17 +30,9 @@ def check_plain(name: str, value: object) -> Tensor:
 
 
 def check_tensor(name: str, value: object, axes: tuple[str | int, ...]) -> Tensor:
-    """Return ``value`` if it is a tensor with these axes.
-
-    A name allows any size, a number only that size.
-    """
+    """Return ``value`` if it is a tensor with these axes, as in `check_shape`."""
     tensor = check_plain(name, value)
-    if tensor.ndim != len(axes) or any(
-        size != axis for size, axis in zip(tensor.shape, axes, strict=True) if isinstance(axis, int)
-    ):
-        raise ValueError(
-            f"{name} must have shape ({', '.join(map(str, axes))}), got shape {tuple(tensor.shape)}"
-        )
+    check_shape(name, tensor, axes)
     return tensor
 
 
@@ -156,7 +148,7 @@ def check_token_mask(token_mask: object, keys: Tensor, shape: tuple[int, ...]) -
 
 def check_heads(heads: object, dim: int) -> int:
     """Return the number of heads if it divides the width."""
-    number = check_integer(heads, "heads", 1)
+    number = check_integer(heads, "heads")
     if dim % number:
         raise ValueError(f"heads must divide dim = {dim}, got {number}")
     return number
@@ -166,8 +158,8 @@ def check_sizes(
     dim: object, heads: object, max_len: object, k: object
 ) -> tuple[int, int, int, int]:
     """Return the sizes of a layer, whose matrices are (dim, dim) and (k, max_len)."""
-    width = check_integer(dim, "dim", 1)
-    longest = check_integer(max_len, "max_len", 1)
+    width = check_integer(dim, "dim")
+    longest = check_integer(max_len, "max_len")
     rank = check_integer(k, "k", 1, longest, "max_len")
     return width, check_heads(heads, width), longest, rank
 
@@ -257,19 +249,15 @@ def attend(
     return out.to(q.dtype)  # under autocast too
 
 
-def check_state(state: object, reference: Tensor, *shapes: tuple[str | int, ...]) -> list[Tensor]:
-    """Return the tensors of a state if each has its shape, and the device of a reference."""
+def check_state(state: object, *shapes: tuple[str | int, ...]) -> list[Tensor]:
+    """Return the tensors of a state if each has its shape."""
     if not isinstance(state, tuple | list) or len(state) != len(shapes):
         raise TypeError(
             f"state must be the {len(shapes)} tensors that return_state=True gives here, "
             f"got {reprlib.repr(state)}"
         )
     for i, (part, axes) in enumerate(zip(state, shapes, strict=True)):
-        if check_tensor(f"state[{i}]", part, axes).device != reference.device:
-            raise ValueError(
-                f"state must be on the device of the new tokens, {reference.device}, "
-                f"got {part.device}"
-            )
+        check_tensor(f"state[{i}]", part, axes)
     return list(state)
 
 

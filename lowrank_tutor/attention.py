@@ -39,7 +39,7 @@ with needed(__name__):
     import torch
     from torch import Tensor
 
-from lowrank_tutor._checks import check_integer, check_size
+from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -94,7 +94,7 @@ class Cost(NamedTuple):
         """
         if feedforward is None:
             return self
-        width = check_integer(feedforward, "feedforward", 1)
+        width = check_integer(feedforward, "feedforward")
         parameters = self.parameters + 2 * dim * width + width + 5 * dim
         return self._replace(parameters=parameters, flops=self.flops + 4 * n * dim * width)
 
@@ -165,7 +165,7 @@ def softmax_cost(n: int, *, dim: int, heads: int, feedforward: int | None = None
     >>> softmax_cost(n=1024, dim=512, heads=8)
     Cost(parameters=1049088, flops=4294967296, scores=8388608)
     """
-    n, dim = check_integer(n, "n", 1), check_integer(dim, "dim", 1)
+    n, dim = check_integer(n, "n"), check_integer(dim, "dim")
     heads = check_heads(heads, dim)
     cost = Cost(4 * dim**2 + dim, 8 * n * dim**2 + 4 * n**2 * dim, heads * n**2)
     return cost.with_feedforward(n, dim, feedforward)
@@ -221,7 +221,7 @@ def linear_attention(
     dtype = _sum_type(q.dtype)
     if state is not None:
         groups = k.shape[:2]
-        state = check_state(state, q, (*groups, k.shape[3], v.shape[3] + 1), (*groups, 1, 1))
+        state = check_state(state, (*groups, k.shape[3], v.shape[3] + 1), (*groups, 1, 1))
     with without_autocast(q.device):
         queries = q.to(dtype)
         keys, values = (zero_hidden(part, token_mask).to(dtype) for part in (k, v))
@@ -342,7 +342,7 @@ def orthogonal_features(
     >>> bool(((g @ g.T).fill_diagonal_(0).abs() < 1e-4).all())
     True
     """
-    m, d = check_size(n_features, "n_features"), check_size(d, "d")
+    m, d = check_integer(n_features, "n_features"), check_integer(d, "d")
     generator, dtype = check_generator(generator), check_dtype(dtype)
     device = check_device(device) or torch.empty(0).device  # torch 2.4 sees no other context
     place: dict[str, Any] = {

@@ -14,7 +14,7 @@ with needed(__name__):
     import torch
     from torch import Tensor, nn
 
-from lowrank_tutor._checks import check_integer, check_size
+from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import check_device, check_dtype, check_generator, check_like
 
 __all__ = ["Autoencoder"]
@@ -72,9 +72,9 @@ class Autoencoder(nn.Module):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        self.d = check_size(d, "d")
+        self.d = check_integer(d, "d")
         self.k = check_integer(k, "k", 1, self.d, "d")
-        self.hidden = None if hidden is None else check_size(hidden, "hidden", self.k)
+        self.hidden = None if hidden is None else check_integer(hidden, "hidden", self.k)
         dtype = check_dtype(dtype)
         device = check_device(device)
         check_generator(generator)
@@ -119,7 +119,7 @@ class Autoencoder(nn.Module):
         standard deviation first.
         """
         check_like("x", x, ("n", self.d), "the autoencoder", self.mean)
-        steps = check_size(steps, "steps", 0)
+        steps = check_integer(steps, "steps", 0)
         x = x.detach()
         center = x.mean(dim=0)
         spread = (x - center).square().sum(dim=1).mean().item()  # NaN where there is no point

@@ -20,11 +20,10 @@ from lowrank_tutor._checks import (
     as_float_array,
     as_vector,
     check_fraction,
+    check_integer,
     check_rank,
     check_real,
-    check_rng,
-    check_size,
-    is_sparse,
+    check_shape,
     names_of,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
@@ -80,8 +79,7 @@ class RatingFactors(NamedTuple):
         """
         table, known = _as_ratings(ratings, observed)
         k, m = self.f.shape
-        if table.shape[1] != m:
-            raise ValueError(f"ratings must have {m} columns, got shape {table.shape}")
+        check_shape("ratings", table, ("n", m))
         names_of(ratings, self.columns, "ratings")
         useful = np.isfinite(self.f[0, known.columns])
         rows, i = np.unique(known.rows[useful], return_inverse=True)
@@ -114,7 +112,7 @@ class _Block(NamedTuple):
 
 def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tuple[Any, _Known]:
     """Return the table, dense or sparse as it came, gaps filled by zeros, and its known ratings."""
-    if is_sparse(ratings):
+    if hasattr(ratings, "tocsr"):  # of SciPy
         if observed is not None:
             raise ValueError(f"observed must be None for sparse ratings, got {type(observed)}")
         table: Any = as_factor(ratings, "ratings").copy()
@@ -127,9 +125,8 @@ def _as_ratings(ratings: ArrayLike | Factor, observed: ArrayLike | None) -> tupl
         as_vector(entries.data, "ratings that are stored")
         return table, _Known(entries.row, entries.col, entries.data)
     dense = as_float_array(ratings, "ratings")
-    mask = ~np.isnan(dense) if observed is None else as_array(observed, "observed", "bools")
-    if dense.ndim != 2 or not dense.size:
-        raise ValueError(f"ratings must be a matrix with entries, got shape {dense.shape}")
+    mask = ~np.isnan(dense) if observed is None else as_array(observed, "observed")
+    check_shape("ratings", dense, ("n", "m"))
     if mask.dtype != np.bool_ or mask.shape != dense.shape:
         raise ValueError(
             f"observed must be bools of the shape of ratings {dense.shape}, "
@@ -281,9 +278,9 @@ def factorize_ratings(
     penalty = float(min(np.sqrt(np.square(values).mean()) / 4, values.std() / 2))
     if regularization is not None:
         penalty = check_real(regularization, "regularization", "finite and at least 0", 0)
-    rng = check_rng(rng)
+    rng = np.random.default_rng(rng)
     tolerance = check_fraction(tolerance, "tolerance", 0)
-    max_sweeps = check_size(max_sweeps, "max_sweeps")
+    max_sweeps = check_integer(max_sweeps, "max_sweeps")
 
     rows, i = np.unique(known.rows, return_inverse=True)  # the others have no known rating
     columns, j = np.unique(known.columns, return_inverse=True)

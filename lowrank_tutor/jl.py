@@ -22,7 +22,6 @@ from lowrank_tutor._checks import (
     check_fraction,
     check_integer,
     check_real,
-    check_rng,
 )
 
 __all__ = [
@@ -31,14 +30,9 @@ __all__ = [
     "projected_product_error", "sign_inner_product_std", "sign_inner_products",
 ]  # fmt: skip
 
-_LARGEST_COUNT = 2**53  # up to here every integer is a float
 _NEGLIGIBLE = 42.0  # an integrand that has fallen by a factor of e^42 no longer counts in a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)  # 40 would be enough for 14 digits
 _ROWS = 128  # points whose distances to all later points come from one product of matrices
-
-
-def _check_count(value: object, name: str) -> int:
-    return check_integer(value, name, 1, _LARGEST_COUNT, "2**53")
 
 
 def _check_cosine(value: object) -> float:
@@ -123,7 +117,7 @@ def norm_failure_probability(k: int, eps: float) -> float:
     >>> round(norm_failure_probability(2, 0.5), 10)  # 1 - exp(-1/2) + exp(-3/2)
     0.6165995004
     """
-    return math.exp(_log_failure(_check_count(k, "k"), check_fraction(eps, "eps")))
+    return math.exp(_log_failure(check_integer(k, "k"), check_fraction(eps, "eps")))
 
 
 def norm_failure_chernoff(k: int, eps: float) -> float:
@@ -133,7 +127,7 @@ def norm_failure_chernoff(k: int, eps: float) -> float:
     \varepsilon))}$. The first term, for lengths that grow, is the larger. The bound can reach 2;
     above 1 it says nothing. Source: Chernoff (1952), doi:10.1214/aoms/1177729330.
     """
-    return math.exp(_log_chernoff(_check_count(k, "k"), check_fraction(eps, "eps")))
+    return math.exp(_log_chernoff(check_integer(k, "k"), check_fraction(eps, "eps")))
 
 
 def norm_failure_bound(k: int, eps: float) -> float:
@@ -145,7 +139,7 @@ def norm_failure_bound(k: int, eps: float) -> float:
     >>> round(norm_failure_bound(24, 0.5), 12)  # 2 / e
     0.735758882343
     """
-    directions, error = _check_count(k, "k"), check_fraction(eps, "eps")
+    directions, error = check_integer(k, "k"), check_fraction(eps, "eps")
     return 2 * math.exp(-directions / 2 * error**2 * (1 / 2 - error / 3))
 
 
@@ -169,13 +163,13 @@ def min_dim(n_points: int, eps: float, *, delta: float = 0.05, bound: str = "chi
     >>> [min_dim(1000, 0.1, bound=name) for name in ("chi-square", "chernoff", "dasgupta-gupta")]
     [5806, 6914, 7205]
     """
-    n = check_integer(n_points, "n_points", 2)
+    n = check_integer(n_points, "n_points", 2, math.inf)
     error, chance = check_fraction(eps, "eps"), check_fraction(delta, "delta")
     check_choice(bound, "bound", ("chi-square", "chernoff", "dasgupta-gupta"))
     # n (n - 1) / delta itself may overflow.
     log_needed = math.log(n) + math.log(n - 1) - math.log(chance)
     exponent = error**2 * (1 / 2 - error / 3)  # Dasgupta and Gupta's, at most either of Chernoff's
-    if 2 * log_needed > _LARGEST_COUNT * exponent:
+    if 2 * log_needed > 2**53 * exponent:
         raise ValueError(f"eps must be large enough for k to stay within 2**53, got {error}")
     high = math.ceil(2 * log_needed / exponent)
     if bound == "dasgupta-gupta":
@@ -204,7 +198,7 @@ def inner_product_std(rho: float, k: int) -> float:
     (0.1, 0.2)
     """
     cosine = _check_cosine(rho)
-    return math.sqrt((1 + cosine * cosine) / _check_count(k, "k"))
+    return math.sqrt((1 + cosine * cosine) / check_integer(k, "k"))
 
 
 def sign_inner_product_std(rho: float, k: int) -> float:
@@ -218,7 +212,7 @@ def sign_inner_product_std(rho: float, k: int) -> float:
     (0.1253, 0.0756)
     """
     cosine = _check_cosine(rho)
-    return math.sqrt((math.pi / 2 - cosine * cosine) / _check_count(k, "k"))
+    return math.sqrt((math.pi / 2 - cosine * cosine) / check_integer(k, "k"))
 
 
 def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
@@ -233,11 +227,9 @@ def sign_inner_products(x: ArrayLike, y: ArrayLike, projection: ArrayLike) -> ND
     array([[6.2666]])
     """
     stored = as_matrix(x, "x", np.float64)
-    asking = as_matrix(y, "y", np.float64)
-    r = as_matrix(projection, "projection", np.float64)
-    widths = [part.shape[1] for part in (stored, asking, r)]
-    if len(set(widths)) > 1:
-        raise ValueError(f"x, y, and projection must be equally wide, got {widths}")
+    width = stored.shape[1]
+    asking = as_matrix(y, "y", np.float64, ("n", width))
+    r = as_matrix(projection, "projection", np.float64, ("k", width))
     signs = np.where(stored @ r.T >= 0, 1.0, -1.0)
     lengths = math.sqrt(math.pi / (2 * len(r))) * np.linalg.norm(stored, axis=1)
     return np.asarray(lengths[:, np.newaxis] * (signs @ (asking @ r.T).T))
@@ -253,7 +245,7 @@ def inner_product_failure_bound(k: int, eps: float) -> float:
     exponent for a single chi-square serves. The result is at most `norm_failure_bound`, which
     therefore holds for inner products too. Source: Kabán (2015), doi:10.1145/2783258.2783324.
     """
-    return 2 * math.exp(-_check_count(k, "k") / 2 * _chernoff_exponent(check_fraction(eps, "eps")))
+    return 2 * math.exp(-check_integer(k, "k") / 2 * _chernoff_exponent(check_fraction(eps, "eps")))
 
 
 def gaussian_projection(
@@ -270,8 +262,8 @@ def gaussian_projection(
     array([[ 0.089, -0.093,  0.453],
            [ 0.074, -0.379,  0.256]])
     """
-    rows, columns = _check_count(k, "k"), _check_count(d, "d")
-    return check_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
+    rows, columns = check_integer(k, "k"), check_integer(d, "d")
+    return np.random.default_rng(rng).standard_normal((rows, columns)) / math.sqrt(rows)
 
 
 def _squared_distances(x: FloatArray, start: int) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -291,19 +283,15 @@ def distortion(x: ArrayLike, projection: ArrayLike) -> NDArray[np.float64]:
 
     $\|R(x_i - x_j)\|^2 / \|x_i - x_j\|^2 - 1$ for every pair $i < j$, in the order (0, 1), (0, 2),
     ..., (1, 2), ... of ``scipy.spatial.distance.pdist``: at least -1, and 0 where a distance is
-    unchanged. There are at least 2 points, all different. Memory beyond the result grows with the
-    number of points, not of pairs.
+    unchanged. The points are all different. Memory beyond the result grows with the number of
+    points, not of pairs.
 
     >>> distortion([[0, 0], [3, 4], [3, 0]], [[1, 0]])  # the shadow on the first axis
     array([-0.64,  0.  , -1.  ])
     """
     points = as_matrix(x, "x", np.float64)
-    r = as_matrix(projection, "projection", np.float64)
     n_points, width = points.shape
-    if r.shape[1] != width:
-        raise ValueError(f"projection must be {width} wide, as x is, got shape {r.shape}")
-    if n_points < 2:
-        raise ValueError(f"x must hold at least 2 points, got {n_points}")
+    r = as_matrix(projection, "projection", np.float64, ("k", width))
     # Sums of small squares keep more digits of their difference.
     centered = points - points.mean(axis=0)
     images = centered @ r.T
@@ -339,10 +327,8 @@ def projected_product_error(p: ArrayLike, v: ArrayLike, k: int) -> float:
     0.5
     """
     left = as_matrix(p, "p", np.float64)
-    right = as_matrix(v, "v", np.float64)
-    directions = _check_count(k, "k")
-    if left.shape[1] != right.shape[0]:
-        raise ValueError(f"v must have {left.shape[1]} rows, as p has columns, got {len(right)}")
+    right = as_matrix(v, "v", np.float64, (left.shape[1], "d"))
+    directions = check_integer(k, "k")
     product_of_norms = float(np.linalg.norm(left) * np.linalg.norm(right))
     norm_of_product = float(np.linalg.norm(left @ right))
     if norm_of_product == 0:

@@ -40,7 +40,7 @@ def from_mha(
     max_len: int,
     k: int,
     *,
-    kind: type[Layer] | None = None,
+    kind: type[Layer] = LinformerSelfAttention,  # type: ignore[assignment]
     **options: Any,
 ) -> Layer:
     """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
@@ -68,8 +68,7 @@ def from_mha(
     >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
     True
     """
-    kind = LinformerSelfAttention if kind is None else kind  # type: ignore[assignment]
-    if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
+    if not issubclass(kind, LinformerSelfAttention):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
         raise TypeError(
@@ -109,7 +108,7 @@ def resized(model: Model, max_len: int) -> Model:
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    longest = check_integer(max_len, "max_len", 1)
+    longest = check_integer(max_len, "max_len")
     grown = copy.deepcopy(model)
     layers = [part for part in grown.modules() if isinstance(part, LinformerSelfAttention)]
     if not layers:
@@ -203,7 +202,7 @@ class LinformerEncoderLayer(nn.TransformerEncoderLayer):
         # Checked here because PyTorch's constructor, which has to draw first, would refuse bad
         # sizes in its own words.
         dim, heads, max_len, k = check_sizes(dim, heads, max_len, k)
-        feedforward = check_integer(feedforward, "feedforward", 1)
+        feedforward = check_integer(feedforward, "feedforward")
         dropout = check_fraction(dropout, "dropout", 0)
         if isinstance(activation, str):
             check_choice(activation, "activation", ("relu", "gelu"))

@@ -81,17 +81,15 @@ class Discriminants(NamedTuple):
 
 def _as_classes(labels: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
     """Return the labels that occur, the number of each point's class (n,), and class shares."""
-    array = as_array(labels, "labels", "a vector of numbers or strings")
+    array = as_array(labels, "labels")
     if array.dtype.kind in "OT":  # objects of one kind, or NumPy's StringDType
         plain = np.array(array.tolist())
         array = plain if np.array_equal(plain, array) else array
-    if array.dtype.kind not in "biufUS" or array.shape != (n,):
+    if array.dtype.kind not in "biufUS" or array.shape != (n,) or (array != array).any():
         raise ValueError(
-            f"labels must be a number or a string for each of {n} points, "
+            f"labels must be a number, not NaN, or a string for each of {n} points, "
             f"got dtype {array.dtype} and shape {array.shape}"
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"labels must be finite, got {array}")
     classes, number, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"labels must name at least two classes, got one, {classes[0]}")
@@ -151,16 +149,13 @@ def lda(x: ArrayLike, labels: ArrayLike, k: int | None = None) -> Discriminants:
     """
     original = as_matrix(x, "x")
     classes, number, priors = _as_classes(labels, len(original))
-    most = len(classes) - 1
-    k = check_integer(most if k is None else k, "k", 1, most, "the number of classes - 1")
-
     points, dtype = original.astype(np.float64), original.dtype
     centers = np.stack([_mean(points[number == i]) for i in range(len(classes))])  # (n_classes, d)
     mean = priors @ centers
     whitener = _whitener((points - centers[number]) / math.sqrt(len(points)))  # (d, r)
-    directions = whitener.shape[1]
-    if k > directions:
-        raise ValueError(f"k must be at most {directions}, the directions of spread, got {k}")
+    most, directions = len(classes) - 1, whitener.shape[1]
+    rule = "min(classes - 1, directions of spread)"
+    k = check_integer(most if k is None else k, "k", 1, min(most, directions), rule)
     between = np.sqrt(priors)[:, np.newaxis] * ((centers - mean) @ whitener)  # (n_classes, r)
     _, s, vt = np.linalg.svd(between, full_matrices=False)
     axes = (whitener @ vt[:k].T).astype(dtype)  # (d, k)

@@ -124,7 +124,7 @@ def pooling_projection(k: int, max_len: int) -> Tensor:
     >>> pooling_projection(k=2, max_len=4).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     """
-    max_len = check_integer(max_len, "max_len", 1)
+    max_len = check_integer(max_len, "max_len")
     k = check_integer(k, "k", 1, max_len, "max_len")
     if max_len % k:
         raise ValueError(f"k must divide max_len = {max_len}, got {k}")
@@ -161,7 +161,7 @@ def linformer_cost(
     >>> linformer_cost(n=1024, dim=512, heads=8, k=256, feedforward=2048).flops
     6442450944
     """
-    longest = check_integer(n, "n", 1) if max_len is None else max_len
+    longest = check_integer(n, "n") if max_len is None else max_len
     dim, heads, longest, k = check_sizes(dim, heads, longest, k)
     n = check_integer(n, "n", 1, longest, "max_len")
     matrices = 1 if check_choice(sharing, "sharing", SHARINGS) == "key-value" else 2

@@ -20,9 +20,8 @@ from lowrank_tutor._checks import (
     as_matrix,
     as_new_rows,
     check_fraction,
+    check_integer,
     check_rank,
-    check_rng,
-    check_size,
     names_of,
 )
 from lowrank_tutor._descent import Descent, Pair, descend
@@ -82,7 +81,7 @@ class NMFResult(NamedTuple):
         exceed the least by a ten-millionth of the row's length.
         """
         rows, dtype = as_new_rows(x, "x", self.f.shape[1], self.columns)
-        return _best_amounts(_as_nonnegative(rows), self.f.astype(np.float64)).astype(dtype)
+        return _best_amounts(rows, self.f.astype(np.float64)).astype(dtype)
 
 
 def _update_columns(c: FloatArray, xf: FloatArray, ff: FloatArray, times: int = 1) -> FloatArray:
@@ -187,14 +186,6 @@ def _by_weight(c: FloatArray, f: FloatArray) -> Pair:
     return c[:, order], f[order]
 
 
-def _as_nonnegative(x: ArrayLike) -> FloatArray:
-    """Validate a matrix without negative entries."""
-    matrix = as_matrix(x, "x")
-    if (matrix < 0).any():
-        raise ValueError(f"x must be non-negative, got {matrix.min()}")
-    return matrix
-
-
 def nmf(
     x: ArrayLike,
     k: int,
@@ -227,12 +218,14 @@ def nmf(
     array([[0.7071, 0.7071, 0.    ],
            [0.    , 0.    , 1.    ]])
     """
-    original = _as_nonnegative(x)
+    original = as_matrix(x, "x")
+    if (original < 0).any():
+        raise ValueError(f"x must be non-negative, got {original.min()}")
     k = check_rank(k, original.shape)
-    rng = check_rng(rng)
-    starts = check_size(starts, "starts")
+    rng = np.random.default_rng(rng)
+    starts = check_integer(starts, "starts")
     tolerance = check_fraction(tolerance, "tolerance", 0)
-    max_sweeps = check_size(max_sweeps, "max_sweeps")
+    max_sweeps = check_integer(max_sweeps, "max_sweeps")
 
     matrix, dtype = original.astype(np.float64), original.dtype
     size = float(np.linalg.norm(matrix))

@@ -22,7 +22,6 @@ from lowrank_tutor._checks import (
     check_fraction,
     check_integer,
     check_rank,
-    check_size,
     precision,
 )
 
@@ -188,7 +187,7 @@ def storage(m: int, n: int, k: int) -> tuple[int, int]:
     >>> storage(3, 3, 1)
     (9, 6)
     """
-    rows, columns = check_integer(m, "m", 1), check_integer(n, "n", 1)
+    rows, columns = check_integer(m, "m", 1, math.inf), check_integer(n, "n", 1, math.inf)
     return rows * columns, check_rank(k, (rows, columns)) * (rows + columns)
 
 
@@ -198,5 +197,5 @@ def break_even_rank(m: int, n: int) -> float:
     >>> break_even_rank(600, 512)
     276.2589928057554
     """
-    rows, columns = check_size(m, "m", bits=1000), check_size(n, "n", bits=1000)
+    rows, columns = check_integer(m, "m", 1, math.inf), check_integer(n, "n", 1, math.inf)
     return rows * columns / (rows + columns)  # a quotient of Python integers: exact to the last bit

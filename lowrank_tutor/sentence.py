@@ -37,9 +37,7 @@ def attention(x: ArrayLike = X) -> tuple[FloatArray, FloatArray]:
     >>> attention()[0][WORDS.index("slept")].round(2)  # most to the cat
     array([0.  , 0.89, 0.  , 0.05, 0.  , 0.05])
     """
-    words = as_matrix(x, "x", np.float64)
-    if words.shape[1] != 2:
-        raise ValueError(f"x must have two numbers for each word, got shape {words.shape}")
+    words = as_matrix(x, "x", np.float64, ("n", 2))
     logits = words @ W_Q @ (words @ W_K).T / math.sqrt(2)
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True), words @ W_V

@@ -23,7 +23,7 @@ with needed(__name__):
     import torch
     from torch import Tensor
 
-from lowrank_tutor._checks import as_matrix, check_bool, check_real, check_size
+from lowrank_tutor._checks import as_matrix, check_bool, check_integer, check_real
 from lowrank_tutor._tensors import (
     State,
     attend,
@@ -174,7 +174,7 @@ def delta_attention(
     shape = (*k.shape[:2], k.shape[3], v.shape[3])
     state = q.new_zeros(shape) if state is None else check_tensor("state", state, shape)
     check_floating("state", state)
-    chunk = check_size(chunk, "chunk")
+    chunk = check_integer(chunk, "chunk")
     wide = torch.promote_types(q.dtype, torch.float32)
     outputs = []
     with without_autocast(q.device):
@@ -357,7 +357,7 @@ def window_attention(
     batch, _, n, _ = k.shape
     if not 1 <= q.shape[2] <= n:
         raise ValueError(f"q must hold between 1 and {n} tokens, as k, got {q.shape[2]}")
-    window, m = check_size(window, "window"), check_size(m, "m")
+    window, m = check_integer(window, "window"), check_integer(m, "m")
     votes = check_bool(votes, "votes")
     return_state = check_bool(return_state, "return_state")
     real = k.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask
@@ -366,7 +366,7 @@ def window_attention(
     past = start = 0  # tokens so far, and those of which only means are left
     if state is not None:
         shapes = [(*part.shape[:2], "n", part.shape[3]) for part in tokens]
-        parts = check_state(state, q, *shapes[:2], (batch, 1, "n", m), *shapes)
+        parts = check_state(state, *shapes[:2], (batch, 1, "n", m), *shapes)
         start = parts[0].shape[2] * m
         past = start + parts[3].shape[2]
         if start != _averaged(past, window, m):

@@ -30,13 +30,16 @@ from lowrank_tutor._checks import (
     check_integer,
     check_rank,
     check_real,
-    check_rng,
+    check_shape,
+    precision,
 )
 
 __all__ = [
     "SVDResult", "best_rank_k", "choose_rank", "fix_signs", "hard_threshold", "noise_edge",
     "randomized_svd", "relative_error", "tail_error", "truncated_svd",
 ]  # fmt: skip
+
+NORMS = ("fro", "spectral")
 
 
 class SVDResult(NamedTuple):
@@ -124,7 +127,7 @@ def tail_error(s: ArrayLike, k: int, norm: str = "fro") -> float:
     """
     spectrum = as_spectrum(s, "s")
     tail = spectrum[check_integer(k, "k", 0, spectrum.size, "len(s)") :]
-    if check_choice(norm, "norm", ("fro", "spectral")) == "spectral":
+    if check_choice(norm, "norm", NORMS) == "spectral":
         return float(tail.max(initial=0.0))
     return math.hypot(*tail)
 
@@ -140,9 +143,8 @@ def relative_error(approx: ArrayLike, exact: ArrayLike, norm: str = "fro") -> An
     """
     guess = as_matrices(approx, "approx", np.float64)
     truth = as_matrices(exact, "exact", np.float64)
-    order: Any = "fro" if check_choice(norm, "norm", ("fro", "spectral")) == "fro" else 2
-    if guess.shape != truth.shape:
-        raise ValueError(f"approx must be of exact's shape {truth.shape}, got {guess.shape}")
+    order: Any = "fro" if check_choice(norm, "norm", NORMS) == "fro" else 2
+    check_shape("approx", guess, truth.shape)
     if not truth.any(axis=(-2, -1)).all():
         raise ValueError("exact must be non-zero, got a zero matrix")
     axis = None if truth.ndim == 2 else (-2, -1)
@@ -186,8 +188,7 @@ def randomized_svd(
 
     The function needs only ``2 (t + 1)`` products of ``a`` with such blocks, so a sparse matrix of
     SciPy stays sparse, and a matrix too large to write down can be a
-    ``scipy.sparse.linalg.LinearOperator``, or any object that has ``matmat``, ``rmatmat`` and
-    ``shape``. ``oversample`` and ``power_iterations`` are at least 0.
+    ``scipy.sparse.linalg.LinearOperator``. ``oversample`` and ``power_iterations`` are at least 0.
 
     Source: Halko, Martinsson, and Tropp (2011), doi:10.1137/090771806, algorithms 4.4 and 5.1.
 
@@ -203,13 +204,13 @@ def randomized_svd(
     usual = 8 if 10 * rank < short else 5 if 5 * rank < short else 4
     passes = usual if power_iterations is None else power_iterations
     check_integer(passes, "power_iterations", 0)
-    generator = check_rng(rng)
-    wide = matrix.shape[0] < matrix.shape[1]
+    generator = np.random.default_rng(rng)
+    dtype, wide = precision(matrix.dtype), matrix.shape[0] < matrix.shape[1]
     tall = matrix.T if wide else matrix  # the block is drawn on the short side
     if block < short:
-        start = generator.standard_normal((short, block), dtype=matrix.dtype)
+        start = generator.standard_normal((short, block), dtype=dtype)
     else:  # the block has room for all directions: none is left to chance, and no pass is needed
-        start, passes = np.eye(short, dtype=matrix.dtype), 0
+        start, passes = np.eye(short, dtype=dtype), 0
     y = tall @ start
     for _ in range(passes):
         y = tall @ _apart(tall.T @ _apart(y))
@@ -281,7 +282,7 @@ def noise_edge(s: ArrayLike, m: int, n: int, noise: float | None = None) -> floa
 def _noise_unit(s: ArrayLike, m: int, n: int, noise: float | None) -> tuple[float, float]:
     r"""Return $\beta$, and the noise's standard deviation times $\sqrt{\max(m, n)}$."""
     spectrum = as_spectrum(s, "s")
-    shape = check_integer(m, "m", 1, 2**53, "2**53"), check_integer(n, "n", 1, 2**53, "2**53")
+    shape = check_integer(m, "m"), check_integer(n, "n")
     short, long = sorted(shape)
     if spectrum.size != short:
         raise ValueError(f"s must hold all min(m, n) = {short} values, got {spectrum.size}")

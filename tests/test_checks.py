@@ -16,7 +16,6 @@ from lowrank_tutor._checks import (
     check_choice,
     check_integer,
     check_real,
-    check_size,
 )
 from lowrank_tutor.rank import numerical_rank
 
@@ -56,10 +55,6 @@ def choice(value, name):
     return check_choice(value, name, ("up", "down"))
 
 
-def size(value, name):
-    return check_size(value, name, bits=3)
-
-
 @pytest.mark.parametrize(
     ("check", "values"),
     [
@@ -72,7 +67,6 @@ def size(value, name):
         (as_vector, [1.0, [[1.0]]]),
         (as_spectrum, [[1.0, 0.0, -2.0], np.eye(2), [3.0, 1.0, 2.0]]),
         (integer, [1, 6, True, np.array([3]), 3.0, torch.ones(1)]),
-        (size, [0, 8]),
         (real, [1, -5e-324, True, math.nan, "0"]),
         (choice, [None, "left"]),
         (check_bool, [1, None]),
@@ -109,7 +103,7 @@ def test_bounds_of_largest_entry(check, shape, dtype, low, high):
             np.testing.assert_array_equal(check(array, "x"), array)
         for beyond in (np.nextafter(dtype(low), dtype(0)), np.nextafter(dtype(high), np.inf)):
             array = np.array([0, sign * beyond], dtype=dtype).reshape(shape)
-            with pytest.raises(ValueError, match=r"^x must have a largest absolute entry between"):
+            with pytest.raises(ValueError, match=r"^x must be finite, its largest absolute entry"):
                 check(array, "x")
 
 
@@ -143,11 +137,10 @@ def test_dtypes(given, kept):
 
 
 def test_numbers_of_every_kind_pass():
-    for value in (2, np.int8(2), 10**400):
+    for value in (2, np.int8(2), 2**53):
         number = check_integer(value, "x", 2)
         assert (number, type(number)) == (value, int)
-    for check, low, high in ((integer, 2, np.uint64(5)), (size, 1, np.int8(7))):
-        assert (check(low, "x"), check(high, "x")) == (low, high)
+    assert (integer(2, "x"), integer(np.uint64(5), "x")) == (2, 5)
     for value in (0, Fraction(1, 2), np.float32(0.5), math.nextafter(1, 0)):
         number = real(value, "x")
         assert (number, type(number)) == (value, float)

@@ -34,7 +34,5 @@ def test_large_numbers_do_not_overflow():
 
 
 def test_width_is_two():
-    with pytest.raises(
-        ValueError, match=r"^x must have two numbers for each word, got shape \(1, 3\)$"
-    ):
+    with pytest.raises(ValueError, match=r"^x must have shape \(n, 2\), got shape \(1, 3\)$"):
         attention([[1, 2, 3]])

@@ -16,9 +16,8 @@ from torch.nn import functional
 from lowrank_tutor._checks import check_bool, check_choice, check_integer, check_real
 from lowrank_tutor._tensors import (
     check_generator,
+    check_like,
     check_linear,
-    check_plain,
-    check_same_device_and_dtype,
     without_autocast,
 )
 
@@ -158,9 +157,7 @@ class LoraLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map vectors (..., n) to (..., m)."""
-        if check_plain("x", x).ndim == 0 or x.shape[-1] != self.in_features:
-            raise ValueError(f"x must have shape (..., {self.in_features}), got {tuple(x.shape)}")
-        check_same_device_and_dtype("x", x, "the layer", self.linear.weight)
+        check_like("x", x, ("...", self.in_features), "the layer", self.linear.weight)
         if self.lengths is not None:
             return functional.linear(x, self.weight, self.bias)
         out: Tensor = self.linear(x)  # called as it is, so that its hooks act

@@ -6,8 +6,8 @@ They lead toward its best approximation, or toward equal singular values.
 import torch
 from torch import Tensor
 
-from lowrank_tutor._checks import check_size
-from lowrank_tutor._tensors import check_floating, check_like, check_plain, check_tensor
+from lowrank_tutor._checks import check_integer
+from lowrank_tutor._tensors import check_floating, check_like, check_tensor
 
 MUON = (3.4445, -4.7750, 2.0315)  # Muon's a, b and c
 
@@ -54,10 +54,8 @@ def newton_schulz(x: Tensor, steps: int = 5) -> Tensor:
     >>> newton_schulz(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).diagonal()
     tensor([0.6970, 1.1288])
     """
-    if check_plain("x", x).ndim < 2:
-        raise ValueError(f"x must have shape (..., m, n), got shape {tuple(x.shape)}")
-    check_floating("x", x)
-    steps = check_size(steps, "steps", 0)
+    check_floating("x", check_tensor("x", x, ("...", "m", "n")))
+    steps = check_integer(steps, "steps", 0)
     a, b, c = MUON
     tall = x.shape[-2] > x.shape[-1]
     y = x.mT if tall else x  # the smaller Gram matrix of the two

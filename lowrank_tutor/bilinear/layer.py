@@ -15,7 +15,7 @@ with needed(__name__):
     from torch import Tensor, nn
     from torch.nn import functional
 
-from lowrank_tutor._checks import check_integer, check_size
+from lowrank_tutor._checks import check_integer
 from lowrank_tutor._tensors import (
     check_device,
     check_dtype,
@@ -61,8 +61,8 @@ class ReducedRankAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.query_dim = check_size(query_dim, "query_dim")
-        self.key_dim = check_size(key_dim, "key_dim")
+        self.query_dim = check_integer(query_dim, "query_dim")
+        self.key_dim = check_integer(key_dim, "key_dim")
         smaller = min(self.query_dim, self.key_dim)
         self.k = check_integer(k, "k", 1, smaller, "min(query_dim, key_dim)")
         generator = check_generator(generator)

@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike
 from lowrank_tutor._checks import (
     FloatArray,
     as_matrix,
-    as_vectors,
+    check_integer,
     check_rank,
-    check_rng,
-    check_size,
 )
 from lowrank_tutor.svd import _signs_of
 
@@ -45,9 +43,10 @@ class Fit(NamedTuple):
     losses: FloatArray
 
 
-def _as_pairs(s: ArrayLike, h: ArrayLike, widths: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+def _as_pairs(s: ArrayLike, h: ArrayLike, d2: int, d1: int) -> tuple[FloatArray, FloatArray]:
     """Check that queries and keys have these widths, and belong together."""
-    query, key = as_vectors(s, "s", widths[0]), as_vectors(h, "h", widths[1])
+    query = as_matrix(s, "s", axes=("...", d2))
+    key = as_matrix(h, "h", axes=("...", d1))
     if query.ndim > 1 and key.ndim > 1 and query.shape[:-1] != key.shape[:-1]:
         raise ValueError(
             "s and h must have the same leading axes, or one of them be a single vector, "
@@ -58,13 +57,8 @@ def _as_pairs(s: ArrayLike, h: ArrayLike, widths: tuple[int, int]) -> tuple[Floa
 
 def _as_factors(u: ArrayLike, v: ArrayLike) -> Factors:
     """Check that two matrices have equally many rows."""
-    factors = Factors(as_matrix(u, "u"), as_matrix(v, "v"))
-    if len(factors.u) != len(factors.v):
-        raise ValueError(
-            "u and v must have equally many rows, "
-            f"got shapes {factors.u.shape} and {factors.v.shape}"
-        )
-    return factors
+    left = as_matrix(u, "u")
+    return Factors(left, as_matrix(v, "v", axes=(len(left), "d1")))
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float | FloatArray:
@@ -85,7 +79,7 @@ def score(s: ArrayLike, w: ArrayLike, h: ArrayLike) -> float | FloatArray:
     array([-4.,  4.])
     """
     matrix = as_matrix(w, "w")
-    query, key = _as_pairs(s, h, matrix.shape)
+    query, key = _as_pairs(s, h, *matrix.shape)
     return _dot(query @ matrix, key)
 
 
@@ -101,7 +95,7 @@ def reduced_rank_score(
     -4.0
     """
     left, right = _as_factors(u, v)
-    query, key = _as_pairs(s, h, (left.shape[1], right.shape[1]))
+    query, key = _as_pairs(s, h, left.shape[1], right.shape[1])
     return _dot(query @ left.T, key @ right.T)
 
 
@@ -112,9 +106,7 @@ def _root(value: Moment, d: int, name: str) -> tuple[FloatArray, FloatArray]:
     """
     if value is None:
         return np.eye(d), np.eye(d)
-    original = as_matrix(value, name)
-    if original.shape != (d, d):
-        raise ValueError(f"{name} must have shape {(d, d)}, got shape {original.shape}")
+    original = as_matrix(value, name, axes=(d, d))
     moment = original.astype(np.float64)
     rounding = float(np.finfo(original.dtype).eps)
     zero = np.diag(moment) <= 0
@@ -193,13 +185,8 @@ def score_error(
     >>> score_error([[3, 0], [4, 5]], [[1, 3]], [[1.5, 1.5]])  # the smaller singular value, sqrt(5)
     2.23606797749979
     """
-    matrix = as_matrix(w, "w", np.float64)
     left, right = (x.astype(np.float64, copy=False) for x in _as_factors(u, v))
-    if matrix.shape != (left.shape[1], right.shape[1]):
-        raise ValueError(
-            f"w must have the shape of u.T @ v, {(left.shape[1], right.shape[1])}, "
-            f"got shape {matrix.shape}"
-        )
+    matrix = as_matrix(w, "w", np.float64, (left.shape[1], right.shape[1]))
     root_s = _root(s_moment, len(matrix), "s_moment")[0]
     root_h = _root(h_moment, matrix.shape[1], "h_moment")[0]
     return float(np.linalg.norm(root_s @ (matrix - left.T @ right) @ root_h.T))
@@ -234,7 +221,7 @@ def fit_factors(
     matrix = original.astype(np.float64)
     largest = float(np.linalg.norm(matrix, 2))
     rate = 0.5 / (largest or 1.0)  # a zero matrix has zero factors from the start
-    steps, rng = check_size(steps, "steps", 0), check_rng(rng)
+    steps, rng = check_integer(steps, "steps", 0), np.random.default_rng(rng)
 
     # The largest singular value of each factor is about sqrt(largest) / 10.
     u, v = (

@@ -54,9 +54,9 @@ def softmax_attention(q: Any, k: Any, v: Any) -> Worked:
 def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     r"""Compress keys and values, then attend: $\mathrm{softmax}(Q (E K)^\top / \sqrt{d})\, (E V)$.
 
-    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones, k at
-    most n_keys; the others are as in `softmax_attention`. Source: Wang et al. (2020),
-    arXiv:2006.04768, equation 7, with E = F.
+    ``e`` (k, n_keys) holds the share of each key and value in each of the k compressed ones; the
+    others are as in `softmax_attention`. Source: Wang et al. (2020), arXiv:2006.04768, equation 7,
+    with E = F.
 
     The values of the steps: E K (k, d); E V (k, d_v); then as in `softmax_attention`, with weights
     (n_queries, k); how many weights there are, and how many without compression; the
@@ -67,12 +67,7 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
     Matrix([[3, 1]])
     """
     queries, keys, values = _read(q, k, v)
-    shares = as_exact_matrix("e", e)  # (k, n_keys)
-    if shares.cols != keys.rows or shares.rows > keys.rows:
-        raise ValueError(
-            f"e must have {keys.rows} columns, one for each key, and no more rows, "
-            f"got shape {shares.shape}"
-        )
+    shares = as_exact_matrix("e", e, ("k", keys.rows))
     short_keys, short_values = shares * keys, shares * values  # (k, d), (k, d_v)
     compress = (
         Step(
@@ -94,13 +89,8 @@ def linformer_attention(q: Any, k: Any, v: Any, e: Any) -> Worked:
 
 def _read(q: Any, k: Any, v: Any) -> tuple[Matrix, Matrix, Matrix]:
     queries = as_exact_matrix("q", q)
-    keys = as_exact_matrix("k", k)
-    values = as_exact_matrix("v", v)
-    if keys.cols != queries.cols:
-        raise ValueError(f"k must be {queries.cols} wide, as q is, got shape {keys.shape}")
-    if values.rows != keys.rows:
-        raise ValueError(f"v must have {keys.rows} rows, as k has, got shape {values.shape}")
-    return queries, keys, values
+    keys = as_exact_matrix("k", k, ("n_keys", queries.cols))
+    return queries, keys, as_exact_matrix("v", v, (keys.rows, "d_v"))
 
 
 def _softmax_steps(

@@ -3,6 +3,7 @@
 import math
 import numbers
 import reprlib
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,34 +11,29 @@ import numpy as np
 import sympy
 from sympy import Matrix, Rational
 
+from lowrank_tutor._checks import check_shape
+
 # Nobody works larger examples by hand, and their steps would fill the page.
 MAX_SIDE = 12
 MAX_DIGITS = 20
 
 
-def as_exact_matrix(name: str, value: Any) -> Matrix:
-    """Read a matrix of exact numbers."""
+def as_exact_matrix(name: str, value: Any, axes: Sequence[str | int] = ("m", "n")) -> Matrix:
+    """Read a matrix of exact numbers with these axes, as in `check_shape`."""
     array = _objects(value)
-    if array.ndim != 2 or not array.size:
+    if array.ndim != 2 or not array.size or max(array.shape) > MAX_SIDE:
         raise ValueError(
-            f"{name} must be a list of rows of exact numbers, all of one length, "
-            f"got {reprlib.repr(value)}"
+            f"{name} must be a list of rows of exact numbers, all of one length, and have at most "
+            f"{MAX_SIDE} rows and columns, got {reprlib.repr(value)}"
         )
-    if max(array.shape) > MAX_SIDE:
-        raise ValueError(
-            f"{name} must have at most {MAX_SIDE} rows and columns, to work by hand, "
-            f"got shape {array.shape}"
-        )
+    check_shape(name, array, axes)
     return Matrix(*array.shape, [as_exact_number(name, entry) for entry in array.flat])
 
 
 def as_exact_vector(name: str, value: Any) -> Matrix:
     """Read one vector of exact numbers: a flat list, or a matrix of one column."""
     array = _objects(value)
-    vector = as_exact_matrix(name, array[:, np.newaxis] if array.ndim == 1 else array)
-    if vector.cols != 1:
-        raise ValueError(f"{name} must be one vector, got shape {vector.shape}")
-    return vector
+    return as_exact_matrix(name, array[:, np.newaxis] if array.ndim == 1 else array, ("n", 1))
 
 
 def _objects(value: Any) -> Any:

@@ -151,13 +151,8 @@ def bilinear(s: Any, u: Any, v: Any, h: Any) -> Worked:
     -4
     """
     query, key = as_exact_vector("s", s), as_exact_vector("h", h)  # (d2, 1), (d1, 1)
-    left, right = as_exact_matrix("u", u), as_exact_matrix("v", v)  # (k, d2), (k, d1)
-    for name, factor, size in (("u", left, query.rows), ("v", right, key.rows)):
-        if factor.shape != (left.rows, size):
-            raise ValueError(
-                f"{name} must have shape {(left.rows, size)}, as u, s, and h say, "
-                f"got {factor.shape}"
-            )
+    left = as_exact_matrix("u", u, ("k", query.rows))
+    right = as_exact_matrix("v", v, (left.rows, key.rows))
     w = left.T * right  # (d2, d1)
     apply_to_key = query.rows <= key.rows
     small = _product_step("x", "U", left, "s", query)

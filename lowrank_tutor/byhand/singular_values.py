@@ -41,9 +41,7 @@ def svd_2x2(a: Any) -> Worked:
     >>> svd_2x2([[1, 1], [0, 1]]).result.s  # the golden ratio and its inverse
     (1/2 + sqrt(5)/2, -1/2 + sqrt(5)/2)
     """
-    matrix = as_exact_matrix("a", a)
-    if matrix.shape != (2, 2):
-        raise ValueError(f"a must be a 2 by 2 matrix, got shape {matrix.shape}")
+    matrix = as_exact_matrix("a", a, (2, 2))
     gram = matrix.T * matrix
     trace, determinant = gram.trace(), gram.det()
     root = sqrt(trace**2 - 4 * determinant)

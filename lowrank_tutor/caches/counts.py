@@ -32,19 +32,19 @@ def kv_cache_numbers(
     >>> kv_cache_numbers(32, heads=32, width=128), kv_cache_numbers(61, latent=512, rotary=64)
     (262144, 35136)
     """
-    layers, index = check_integer(layers, "layers", 1), check_integer(index, "index", 0)
+    layers, index = check_integer(layers, "layers"), check_integer(index, "index", 0)
     rotary = check_integer(rotary, "rotary", 0)
     if latent is not None:
         if groups is not None or width is not None:
             raise ValueError(
                 f"groups and width must be None beside a latent, got {groups} and {width}"
             )
-        return layers * (check_integer(latent, "latent", 1) + rotary + index)
+        return layers * (check_integer(latent, "latent") + rotary + index)
     if rotary:
         raise ValueError(f"rotary must be 0 without a latent, got {rotary}")
     name, size = ("heads", heads) if groups is None else ("groups", groups)
-    size = check_integer(size, name, 1)
-    return layers * (2 * size * check_integer(width, "width", 1) + index)
+    size = check_integer(size, name)
+    return layers * (2 * size * check_integer(width, "width") + index)
 
 
 def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: bool) -> LatentCost:
@@ -58,8 +58,8 @@ def latent_cost(n: int, heads: int, d_h: int, d_c: int, d_rope: int, *, absorb: 
     >>> latent_cost(1000, 128, 128, 512, 64, absorb=True)
     LatentCost(multiplications=156041216, read=576000)
     """
-    n, heads = check_integer(n, "n", 1), check_integer(heads, "heads", 1)
-    d_h, d_c = check_integer(d_h, "d_h", 1), check_integer(d_c, "d_c", 1)
+    n, heads = check_integer(n, "n"), check_integer(heads, "heads")
+    d_h, d_c = check_integer(d_h, "d_h"), check_integer(d_c, "d_c")
     d_rope = check_integer(d_rope, "d_rope", 0)
     if check_bool(absorb, "absorb"):
         work = n * heads * (2 * d_c + d_rope) + 2 * heads * d_h * d_c

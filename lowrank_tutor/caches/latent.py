@@ -117,7 +117,7 @@ def latent_attention(
     mask = token_mask
     real = x.new_ones(batch, n, dtype=torch.bool) if token_mask is None else token_mask.clone()
     if state is not None:
-        older, was_real = check_state(state, x, (batch, "n", stored.shape[2]), (batch, "n"))
+        older, was_real = check_state(state, (batch, "n", stored.shape[2]), (batch, "n"))
         stored = torch.cat([older.to(stored.dtype), stored], dim=1)
         mask = real = torch.cat([was_real.bool(), real], dim=1)
     keys = stored[:, None]

@@ -147,8 +147,8 @@ def serve(
     (8.58, 4, 5.0)
     """
     if not isinstance(model, Model):
-        table, other_ways = published_caches(), ": read_config makes others of their config.json"
-        model = table[check_choice(model, "model", tuple(table), other_ways)].model
+        table = published_caches()
+        model = table[check_choice(model, "model", tuple(table))].model
     card = as_gpu(gpu)
     cards, n = check_integer(cards, "cards", 1, MOST_CARDS), check_integer(n, "n", 1, MOST_TOKENS)
     split = check_choice(split, "split", SPLITS)

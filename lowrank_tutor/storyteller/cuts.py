@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real, check_size
+from lowrank_tutor._checks import FloatArray, as_matrix, check_integer, check_real
 from lowrank_tutor.bilinear import factorize
 
 # Of queries and keys: how much each word listens to each.
@@ -51,10 +51,7 @@ class Cut(NamedTuple):
 
 
 def _directions(value: ArrayLike) -> FloatArray:
-    w = as_matrix(value, "directions")
-    if w.shape[1] != WIDTH:
-        raise ValueError(f"directions must have shape (directions, {WIDTH}), got {w.shape}")
-    return w
+    return as_matrix(value, "directions", axes=("directions", WIDTH))
 
 
 def _logits(q: FloatArray, k: FloatArray) -> FloatArray:
@@ -77,7 +74,7 @@ exact = Cut(_exact_table)
 
 def sheets(count: int) -> Cut:
     """Keep the first ``count`` singular sheets of each table, and hide what would look ahead."""
-    return faded_sheets(check_size(count, "count"))
+    return faded_sheets(check_integer(count, "count"))
 
 
 def faded_sheets(amount: float) -> Cut:
@@ -106,7 +103,7 @@ def mixed(one: Cut, other: Cut, share: float) -> Cut:
 
 def window(count: int) -> Cut:
     """Let each word see the newest ``count`` words alone, itself among them."""
-    check_size(count, "count")
+    check_integer(count, "count")
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         return _softmax(np.where(np.tri(q.shape[-2], k=-count, dtype=bool), -np.inf, _logits(q, k)))
@@ -121,7 +118,7 @@ def means(count: int) -> Cut:
     often as it has words: chapter 7's averages, made causal. Groups are as equal as they can be;
     where there are no more words than groups, nothing is averaged.
     """
-    check_size(count, "count")
+    check_integer(count, "count")
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         logits = _logits(q, k)
@@ -182,7 +179,7 @@ def top(count: int) -> Cut:
 
     Among equals the earlier counts.
     """
-    check_size(count, "count")
+    check_integer(count, "count")
     return Cut(lambda q, k: _softmax(_strongest(_logits(q, k), count)))
 
 
@@ -191,7 +188,7 @@ def index(count: int, directions: ArrayLike) -> Cut:
 
     The small keys are images under `projected`'s random map.
     """
-    check_size(count, "count")
+    check_integer(count, "count")
     w = _directions(directions)
 
     def table(q: FloatArray, k: FloatArray) -> Any:
@@ -207,7 +204,7 @@ def unusual(count: int) -> Cut:
     A key counts by its distance from the mean of the head's keys up to it. No question is needed,
     and what is dropped never comes back.
     """
-    check_size(count, "count")
+    check_integer(count, "count")
 
     def table(q: FloatArray, k: FloatArray) -> Any:
         n, newest = k.shape[-2], (count + 1) // 2

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lowrank_tutor._checks import check_rng, check_size
+from lowrank_tutor._checks import check_integer
 from lowrank_tutor.storyteller.cuts import check_weights
 from lowrank_tutor.storyteller.in_numpy import (
     HEADS,
@@ -115,7 +115,7 @@ def load(weights: dict[str, Any] | None = None) -> Storyteller:
 def train(
     steps: int = 1800,
     *,
-    rng: object = 0,
+    rng: Any = 0,
     attend: Attend | Sequence[Attend] | None = None,
     report: Callable[[int, Storyteller], None] | None = None,
 ) -> Storyteller:
@@ -124,10 +124,10 @@ def train(
     Words that test a job count three times. ``report(step, model)`` is called after every hundredth
     step. Torch's own generator of random numbers stays as it was.
     """
-    check_size(steps, "steps")
+    check_integer(steps, "steps")
     if report is not None and not callable(report):
         raise TypeError(f"report must be a function, got {type(report).__name__}")
-    rng = check_rng(rng)
+    rng = np.random.default_rng(rng)
     torch.default_generator.manual_seed(int(rng.integers(2**31)))
     model = Storyteller()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01)

@@ -41,5 +41,3 @@ def test_newton_schulz_bounds():
     batch = tensors((5, 6, 4))[0]
     batch[3] *= 1e-200  # each matrix has a unit of its own
     torch.testing.assert_close(newton_schulz(batch)[3], newton_schulz(batch[3]))
-    with pytest.raises(ValueError, match=r"^steps must be below 2\*\*31, got 2147483648$"):
-        newton_schulz(batch, 2**31)

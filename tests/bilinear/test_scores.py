@@ -58,10 +58,13 @@ def test_no_silent_broadcasting(s_shape, h_shape):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: score([1, 2], np.ones((3, 2)), [1, 2]), "s must be vectors of 3 numbers"),
-        (lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]), "h must be vectors of 1 numbers"),
-        (lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]), "u and v must have equally many"),
-        (lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]), "w must have the shape"),
+        (lambda: score([1, 2], np.ones((3, 2)), [1, 2]), r"s must have shape \(\.\.\., 3\)"),
+        (lambda: reduced_rank_score([1], [[1]], [[1]], [1, 2]), r"h must have shape \(\.\.\., 1\)"),
+        (lambda: reduced_rank_score([1], [[1], [2]], [[1]], [1]), r"v must have shape \(2, d1\)"),
+        (
+            lambda: score_error(np.ones((2, 3)), [[1.0]], [[1.0, 2.0, 3.0]]),
+            r"w must have shape \(1, 3\)",
+        ),
         *(
             (
                 lambda name=name, bad=bad: factorize(np.eye(2), 1, **{name: bad}),

@@ -71,7 +71,7 @@ ARGUMENTS = {
                  "h": ([1, 2], [[1, 2]])},
     "softmax_attention": {"q": (SQUARE, [1]), "k": (SQUARE, WIDE), "v": (SQUARE, WIDE)},
     "linformer_attention": {"q": (SQUARE, [1]), "k": (SQUARE, WIDE), "v": (SQUARE, WIDE),
-                            "e": (SQUARE, SQUARE + SQUARE)},
+                            "e": (SQUARE, WIDE)},
 }  # fmt: skip
 
 

@@ -209,7 +209,7 @@ def finds_the_best_amounts():
     for kind, k, d in itertools.product(kinds, SIDES, SIDES):
         f = parts_of(kind, k, d)
         mixed = np.abs(table_of("flat", 6, k)) @ f
-        x = np.vstack([mixed, mixed * fresh().random((6, d)), np.zeros((1, d)), f])
+        x = np.vstack([mixed, mixed * fresh().standard_normal((6, d)), np.zeros((1, d)), f])
         for dtype, power in itertools.product(FLOATS, (-80, 0, 30)):  # new rows may be near zero
             with case(kind=kind, k=k, d=d, dtype=dtype, power=power):
                 c = NMFResult(np.ones((1, k)), f, np.zeros(1), True).transform(
@@ -408,7 +408,7 @@ def ignores_order_units_and_constants():
         near = np.column_stack([x, x[:, 0] + noise * table_of("flat", 21, 1, seed=5)[:, 0]])
         with case(noise=noise):
             assert lda(near, sevenths, kept).axes.shape == (4, kept)
-    with pytest.raises(ValueError, match=r"^k must be at most 3, .*, got 4$"):
+    with pytest.raises(ValueError, match=r"^k must be between 1 and .* = 3, got 4$"):
         lda(near * 0 + x[:, [0, 1, 2, 0]], sevenths, 4)
 
 
