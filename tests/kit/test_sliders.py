@@ -92,7 +92,7 @@ def test_panels():
 
 
 def notes(k):
-    """A bar that is marked in words, more of them from 2 on."""
+    """A bar that is marked in words, more of them from 2 on, with its length on its end."""
     figure = bar(k=20 * k)
     figure.text(k / 5, 0, f"{k}.25")
     if k > 1:
@@ -126,6 +126,9 @@ def test_points_travel(browser, calm):
             page.clock.run_for(time)
             share = key == "End" if calm else share
             end = page.locator("[clip-path]").first.get_attribute("d").split()[4]
+            number = page.locator("text").last
+            assert number.text_content() == f"{3 if key == 'End' else 1}.25"
+            assert float(number.get_attribute("x")) == pytest.approx(float(end), abs=0.1)
             assert float(end) == pytest.approx(14.4 + 28.8 * share, abs=3)
             assert page.evaluate(SAME, pictures) == [share == 0, False, share == 1]
         page.emulate_media(media="print")

@@ -62,7 +62,8 @@ def explore(
         Where each slider stands at first; by default at its first value.
     labels, formats : mapping, optional
         Words and formats for sliders and readouts, by name. A format is a specification
-        (``".1%"``), a template with a unit (``"{:.2f} s"``), or a function that returns words.
+        (``".1%"``), a template with a unit (``"{:.2f} s"``), or a function that returns words. An
+        empty label hides a number that the picture itself shows.
     play : bool or str
         Whether a button moves the first slider of numbers by itself, or the name of the slider that
         it moves. For readers who ask for less motion each press is one step.
