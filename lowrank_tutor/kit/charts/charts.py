@@ -156,7 +156,7 @@ def _end(ax: Axes, line: Any) -> tuple[float, float]:
     One above or below them is at their edge.
     """
     x, y = line.get_transform().transform(line.get_xydata()).T
-    seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (x <= ax.bbox.x1 + 1))
+    seen = np.flatnonzero(np.isfinite(y) & (x <= ax.bbox.x1 + 1))
     last = seen[-1] if seen.size else -1
     at_edge = x[last] > ax.bbox.x1 - 0.08 * ax.bbox.width  # where names stand in one column
     return float(ax.bbox.x1 if at_edge else x[last]), float(
