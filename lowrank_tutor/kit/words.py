@@ -17,7 +17,7 @@ class Words(NamedTuple):
 
     def label(self, name: str) -> str:
         """Name a slider or a readout."""
-        return self.labels.get(name, name.replace("_", " "))
+        return self.labels.get(name) or name.replace("_", " ")
 
     def text(self, name: str, value: Value) -> str:
         """Write a slider's or a readout's value."""
@@ -43,9 +43,12 @@ class Words(NamedTuple):
         return re.sub(r"\{([^{}:]*):?([^{}]*)\}", written, template)
 
     def numbers_html(self, numbers: Mapping[str, Value]) -> str:
-        """Write readouts: words for people, full precision for machines."""
+        """Write readouts: words for people, full precision for machines.
+
+        People do not see a number whose label is empty.
+        """
         return "".join(
-            f"<div><dt>{html.escape(self.label(n))}</dt>"
+            f"<div{' hidden' * (self.labels.get(n) == '')}><dt>{html.escape(self.label(n))}</dt>"
             f'<dd><data data-name="{html.escape(n)}" value="{html.escape(exact(v))}">'
             f"{html.escape(self.text(n, v))}</data></dd></div>"
             for n, v in numbers.items()

@@ -125,10 +125,10 @@ def test_messages(message):
 
 
 def test_curves_mark_the_slider():
-    lines = {"exact": [3, 2, 1], "far": [99, 99, 99]}
+    lines = {"exact": [3, 2, np.nan], "far": [99, 99, 99]}
     ax = charts.curves([1, 2, 3], lines, at=2, scale=("log", "linear"), ylim=(0, 5)).axes[0]
     upright, exact, _, *marks = ax.lines
-    assert data(exact) == [[1, 3], [2, 2], [3, 1]]
+    assert data(exact) == [[1, 3], [2, 2], [2, 2]]  # as many points as ever
     assert [(mark.get_marker(), data(mark)) for mark in marks] == [
         ("o", [[2, 2]]),
         ("^", [[2, 5]]),

@@ -165,13 +165,6 @@ def test_without_javascript(visit, path):
         assert "The sliders need JavaScript" in shown[name]["excuse"]
 
 
-@each_page
-def test_judges_are_complete(site, path):
-    page = (site / address_of(path)).read_text(encoding="utf-8")
-    named = re.findall(r'<figure class="explorer" data-name="([^"]+)"', page)
-    assert sorted(named) == sorted(judges(path))
-
-
 @pytest.mark.parametrize(("page", "who"), [visit for visit in VISITS if READERS[visit[1]].calm])
 def test_reduced_motion(readers, page, who):
     facts = readers[who].see(page).facts

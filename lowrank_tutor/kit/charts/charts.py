@@ -156,7 +156,7 @@ def _end(ax: Axes, line: Any) -> tuple[float, float]:
     One above or below them is at their edge.
     """
     x, y = line.get_transform().transform(line.get_xydata()).T
-    seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (x <= ax.bbox.x1 + 1))
+    seen = np.flatnonzero(np.isfinite(y) & (x <= ax.bbox.x1 + 1))
     last = seen[-1] if seen.size else -1
     at_edge = x[last] > ax.bbox.x1 - 0.08 * ax.bbox.width  # where names stand in one column
     return float(ax.bbox.x1 if at_edge else x[last]), float(
@@ -183,7 +183,7 @@ def _draw_lines(
 ) -> list[np.ndarray]:
     """Draw named lines, each in its own color and dashes or as points, and return their heights.
 
-    NaN leaves a gap.
+    NaN leaves a gap. After its last number a line stays there: on a page it travels on from there.
     """
     heights = named("lines", lines, len(x), gaps=True)
     for (name, y), (color, dashes) in zip(heights.items(), cycle(looks), strict=False):
@@ -192,7 +192,8 @@ def _draw_lines(
             if dashes in ("o", "x")
             else {**style, "linestyle": dashes}
         )
-        ax.plot(x, y, color=color, label=name, **look)
+        until = np.minimum(range(len(x)), np.flatnonzero(np.isfinite(y))[-1])
+        ax.plot(x[until], y[until], color=color, label=name, **look)
     return list(heights.values())
 
 

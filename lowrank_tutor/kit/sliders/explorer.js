@@ -34,13 +34,13 @@ const autoplay = (button, slider, move) => {
   return rest;
 };
 /**
- * Turn one SVG into another. Children are paired by their kind, and words by what they say. Each change is added to
- * `moves`, as a function of how much of the way is done, from 0 to 1.
+ * Turn one SVG into another. Children are paired by their kind, and words by what they say but for numbers, which travel
+ * with what they measure. Each change is added to `moves`, as a function of how much of the way is done, from 0 to 1.
  */
 const become = (old, wanted, moves) => {
   const kind = (e) => {
     const name = e.tagName + e.dataset.of;
-    return name + e.getAttributeNames() + (/text|tick/.test(name) ? e.textContent : "");
+    return name + e.getAttributeNames() + (/text|tick/.test(name) ? rest(e.textContent) : "");
   };
   const rest = (text) => text.replace(NUMBER, "");
   for (const { name, value } of wanted.attributes) {
@@ -54,6 +54,7 @@ const become = (old, wanted, moves) => {
       old.setAttribute(name, travels && share < 1 ? value.replace(NUMBER, between) : value);
     });
   }
+  if (!wanted.children[0]) old.textContent = wanted.textContent;
   const free = [...old.children];
   const children = [...wanted.children].map((child) => {
     const at = free.findIndex((e) => kind(e) === kind(child));
@@ -77,8 +78,9 @@ const dragAcross = (panels, slider) => {
   panels.classList.add("drags");
   panels.addEventListener("pointerdown", (event) => {
     if (event.button || !event.isPrimary) return;
-    const edges = (panel) => panel.getBoundingClientRect();
-    wide = edges(panels.lastChild).right - edges(panels.firstChild).left;
+    wide =
+      panels.lastChild.getBoundingClientRect().right -
+      panels.firstChild.getBoundingClientRect().left;
     down = event;
     before = Number(slider.value);
     panels.setPointerCapture(event.pointerId);
@@ -104,8 +106,6 @@ const explorer = async (root) => {
     control.matches("fieldset")
       ? [...control.querySelectorAll("input")].findIndex((choice) => choice.checked)
       : Math.round((control.value - control.min) / control.step);
-  const numbers = root.querySelectorAll("data");
-  const said = root.querySelector('[role="status"]');
   let pause, shown, clock;
   const draw = (frame) => {
     const moves = [];
@@ -135,7 +135,7 @@ const explorer = async (root) => {
     shown = frame;
     draw(data.frames[frame]);
     panels.ariaLabel = data.alts[frame];
-    numbers.forEach((number, j) => {
+    root.querySelectorAll("data").forEach((number, j) => {
       [number.value, number.textContent] = data.numbers[frame][j];
     });
   };
@@ -143,7 +143,9 @@ const explorer = async (root) => {
     show();
     // For those who hear the page: one sentence, once the slider rests.
     clearTimeout(pause);
-    pause = setTimeout(() => (said.textContent = data.alts[shown]), 400);
+    pause = setTimeout(() => {
+      root.querySelector('[role="status"]').textContent = data.alts[shown];
+    }, 400);
   };
   const playing = controls.find((control) => control.dataset.slider === root.dataset.plays);
   const button = root.querySelector(".explorer-play");

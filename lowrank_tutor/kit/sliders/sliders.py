@@ -62,7 +62,8 @@ def explore(
         Where each slider stands at first; by default at its first value.
     labels, formats : mapping, optional
         Words and formats for sliders and readouts, by name. A format is a specification
-        (``".1%"``), a template with a unit (``"{:.2f} s"``), or a function that returns words.
+        (``".1%"``), a template with a unit (``"{:.2f} s"``), or a function that returns words. An
+        empty label hides a number that the picture itself shows.
     play : bool or str
         Whether a button moves the first slider of numbers by itself, or the name of the slider that
         it moves. For readers who ask for less motion each press is one step.
@@ -88,10 +89,9 @@ def explore(
     values = {slider: _slider_values(slider, raw) for slider, raw in sliders.items()}
     if not values:
         raise ValueError("sliders must be given by name, such as k=range(1, 49), got none")
-    counts = [len(v) for v in values.values()]
-    if math.prod(counts) > MAX_FRAMES:
-        product = " x ".join(map(str, counts)) + f" = {math.prod(counts)}"
-        raise ValueError(f"sliders must give at most {MAX_FRAMES} frames, got {product}")
+    frames = math.prod(map(len, values.values()))
+    if frames > MAX_FRAMES:
+        raise ValueError(f"sliders must give at most {MAX_FRAMES} frames, got {frames}")
     first = {slider: v[0] for slider, v in values.items()}
     for slider, value in (start or {}).items():
         if value not in values.get(slider, ()):
