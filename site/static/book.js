@@ -163,9 +163,14 @@ addEventListener("DOMContentLoaded", async () => {
     }
   });
   // What was folded has a width only once it is unfolded.
-  document.addEventListener("toggle", fit, true);
+  let waiting;
+  const fitOnce = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(fit);
+  };
+  document.addEventListener("toggle", fitOnce, true);
   document.addEventListener("click", ({ target }) => {
-    if (target.closest?.(".dropdown")) setTimeout(fit);
+    if (target.closest?.(".dropdown")) fitOnce();
   });
   document.addEventListener(
     "scroll",
