@@ -163,14 +163,9 @@ addEventListener("DOMContentLoaded", async () => {
     }
   });
   // What was folded has a width only once it is unfolded.
-  let waiting;
-  const fitOnce = () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(fit);
-  };
-  document.addEventListener("toggle", fitOnce, true);
+  document.addEventListener("toggle", fit, true);
   document.addEventListener("click", ({ target }) => {
-    if (target.closest?.(".dropdown")) fitOnce();
+    if (target.closest?.(".dropdown")) setTimeout(fit);
   });
   document.addEventListener(
     "scroll",
