@@ -2,7 +2,8 @@
 frame. And the EPUB.
 
 All of the book must fit onto the paper; then one chapter stays, which is printed and bound, because
-with all of them each photograph of a figure takes seconds. It needs `make book` first, and a browser, as the tests of the site do.
+with all of them each photograph of a figure takes seconds. It needs `make book` first, and a
+browser, as the tests of the site do.
 """
 
 import html
