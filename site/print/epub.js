@@ -2,14 +2,14 @@
 const epub = {
   LETTERS: { normal: {}, "double-struck": { R: "ℝ", E: "𝔼" }, bold: { 1: "𝟏" } }, // browsers have dropped mathvariant
 
-  /** Answers with the front page and the pages of the book; with `only`, with those whose marks it matches. */
-  pages: (only) => {
+  /** Answers with the front page and the pages of the book. */
+  pages: () => {
     const mark = ':scope > span[id^="document-"]';
     const front = [...document.querySelector(".toctree-wrapper").parentElement.children].filter(
       (e) => !e.matches(".toctree-wrapper"),
     );
     const pages = [...document.querySelectorAll(".toctree-wrapper > section")].filter((e) =>
-      e.querySelector(only || mark),
+      e.querySelector(mark),
     );
     for (const e of [...front, ...pages].flatMap((page) => [
       ...page.querySelectorAll(":not(mjx-container *)"),

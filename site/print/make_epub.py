@@ -152,13 +152,12 @@ def bind(pages: list[dict[str, Any]], path: Path) -> None:
             archive.writestr(name, data)
 
 
-def make_epub(page: Page, path: Path, only: str = "") -> None:
-    """Bind the book that is ready for paper in a window, or only the pages ``only`` selects.
+def make_epub(page: Page, path: Path) -> None:
+    """Bind the book that is ready for paper in a window.
 
     Of a figure that computes, an e-reader gets a picture.
     """
-    within = f"section:has(> {only})" if only else "body"
-    for figure in page.locator(f"{within} .instrument.live").all():
+    for figure in page.locator(".instrument.live").all():
         drawn = figure.locator(".instrument-live")
         image = Image.open(BytesIO(drawn.screenshot())).convert("RGB").quantize(COLORS)
         image.save(stream := BytesIO(), "png", optimize=True)
@@ -168,7 +167,7 @@ def make_epub(page: Page, path: Path, only: str = "") -> None:
             [words, f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"],
         )
     page.add_script_tag(path=HERE / "epub.js")
-    bind(page.evaluate("epub.pages", only), path)
+    bind(page.evaluate("epub.pages()"), path)
 
 
 def main() -> int:

@@ -94,12 +94,8 @@ const printing = {
       .map((e) => e.textContent.slice(0, 80));
   },
 
-  // The contents: a line for each chapter and section, which leads there. With `only`, pages that it does not match go.
-  list: (only) => {
-    document.querySelectorAll(".toctree-wrapper > section").forEach((page) => {
-      if (only && !page.querySelector(':scope > span[id^="document-"]').matches(only))
-        page.remove();
-    });
+  // The contents: a line for each chapter and section, which leads there.
+  list: () => {
     const list = document.createElement("ol");
     list.className = "contents";
     const headings = document.querySelectorAll(

@@ -86,11 +86,11 @@ def prepare(page: Page, kind: str = "printed") -> None:
     page.evaluate("printing.prepare", edition(kind))
 
 
-def print_book(page: Page, pdf: Path, only: str = "") -> None:
-    """Print what is ready for paper, or only the pages that ``only`` selects."""
+def print_book(page: Page, pdf: Path) -> None:
+    """Print what is ready for paper."""
     if too_wide := page.evaluate("printing.fit()"):
         raise RuntimeError(f"every part of the book must fit the paper, got {too_wide}")
-    page.evaluate("printing.list", only)
+    page.evaluate("printing.list()")
     pdf.parent.mkdir(exist_ok=True)
     page.pdf(path=pdf, **PAPER)
 

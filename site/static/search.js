@@ -83,6 +83,7 @@
       const often = (2.2 * count) / (count + 0.6 + inside.length / 200);
       if (count) sum += each * (often + 1.5 * heads.has(word) + 0.5 * pages.has(word));
     }
+    if (!sum) return 0;
     const together = new Set(inside.map((word, i) => `${word} ${inside[i + 1]}`));
     query.slice(1).forEach((word, i) => {
       if (together.has(`${query[i]} ${word}`)) sum += 0.7 * (worth.get(word) + worth.get(query[i]));
@@ -100,6 +101,14 @@
       .filter(([points], i) => i < LEAST || points > 0.3 * best[0][0])
       .slice(0, MOST)
       .map(([, each]) => each);
+  };
+  let documents;
+  /** The places that a question finds, best first, and how it was understood. */
+  window.findPlaces = (asked) => {
+    documents ??= window.places.map(counted);
+    const words = respelled(asked, documents),
+      known = understood(words, documents);
+    return { words, known, shown: found(asked, known, documents) };
   };
 
   // The page
@@ -143,10 +152,7 @@
     const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
     document.querySelector(".bd-search-container input").value = asked;
     if (!asked) return;
-    const documents = window.places.map(counted),
-      words = respelled(asked, documents),
-      known = understood(words, documents),
-      shown = found(asked, known, documents);
+    const { words, known, shown } = window.findPlaces(asked);
     document
       .querySelector("#search-results")
       .append(

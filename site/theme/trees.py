@@ -1,6 +1,7 @@
 """Runs when a page is a tree, parsed but not yet written: folds, figures, boxes."""
 
 import itertools
+import os
 import re
 import shutil
 from pathlib import Path
@@ -79,7 +80,10 @@ class FigureWidthFromDpi(SphinxPostTransform):
                 if "dpi" in picture.info and "width" not in image:
                     if _is_photograph(picture):
                         image["classes"].append(PHOTOGRAPH)
+                    read = path.stat()
                     _keep_few_colors(path, picture, Path(self.app.outdir).parent / ".pictures")
+                    # A build for print would read each page again whose pictures are newer.
+                    os.utime(path, (read.st_atime, read.st_mtime))
                     image["width"] = f"{round(INCH * picture.width / picture.info['dpi'][0])}px"
                     image["classes"].append("no-scaled-link")
                 if i > 0:

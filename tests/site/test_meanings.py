@@ -33,7 +33,7 @@ def test_each_name_has_a_meaning(site, meanings, path):
 
 @pytest.mark.parametrize("kind", [TERM, FUNCTION], ids=["term", "function"])
 def test_mouse_and_keys(visit, kind):
-    page = visit(RANK)
+    page = visit(RANK, maths=True)
     link, box = page.locator(f".bd-article {kind}").first, page.get_by_role("tooltip")
     link.hover()
     box.wait_for()
@@ -52,7 +52,7 @@ def test_mouse_and_keys(visit, kind):
 
 
 def test_finger(visit):
-    page = visit(RANK, **FINGER)
+    page = visit(RANK, maths=True, **FINGER)
     link, box = page.locator(f".bd-article {TERM}").first, page.get_by_role("tooltip")
     link.tap()
     box.wait_for()

@@ -68,7 +68,7 @@ def test_hints_differ_then_show(browser):
 
 def test_fading(visit):
     """A right answer leaves more to the reader, by keys alone; a miss gives more steps again."""
-    page = visit(SVD, **FINGER)
+    page = visit(SVD, maths=True, **FINGER)
     form = opened(page, "svd-2x2")
     for level in (1, 2, 3):
         assert form.get_attribute("data-level") == str(level)

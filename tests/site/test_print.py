@@ -1,8 +1,9 @@
 """The printed edition: every statement numbered, every solution unfolded, every explorer's first
 frame. And the EPUB.
 
-All of the book must fit onto the paper; one chapter is printed and bound, because printing takes
-minutes. It needs `make book` first, and a browser, as the tests of the site do.
+All of the book must fit onto the paper; then one chapter stays, which is printed and bound, because
+with all of them each photograph of a figure takes seconds. It needs `make book` first, and a
+browser, as the tests of the site do.
 """
 
 import html
@@ -44,8 +45,11 @@ def made(site, browser, tmp_path_factory):
     pdf = tmp_path_factory.mktemp("paper") / "book.pdf"
     page = browser.new_page(viewport=print_book.TEXT)
     print_book.prepare(page)
-    make_epub.make_epub(page, epub := pdf.with_suffix(".epub"), only=MARK)
-    print_book.print_book(page, pdf, only=MARK)
+    assert page.evaluate("printing.fit()") == []
+    others = page.locator(f".toctree-wrapper > section:not(:has(> {MARK}))")
+    others.evaluate_all("(all) => all.forEach((page) => page.remove())")
+    make_epub.make_epub(page, epub := pdf.with_suffix(".epub"))
+    print_book.print_book(page, pdf)
     formulas = page.locator(f"section:has(> {MARK}) mjx-container").count()
     page.close()
     return pdf, epub, formulas

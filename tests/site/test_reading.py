@@ -147,7 +147,7 @@ def test_search_words_are_marked(visit, address):
     """Only in the text; and an address marks a few words, however many it names."""
     path = address_of(CHAPTERS[0])
     words = "position instrument width line word weight range rank display " + "e " * 3000
-    page = visit(path, viewport={"width": 1280, "height": 900})
+    page = visit(path, maths=True, viewport={"width": 1280, "height": 900})
     settle(page)
     plain = page.evaluate(MARKED)
     page.goto(f"{address}/{path}?highlight={quote(words)}")
@@ -161,7 +161,7 @@ def test_search_words_are_marked(visit, address):
 
 def test_page_by_keys(visit):
     """The first Tab skips to the text, a pressed button keeps the focus, and a theme stays."""
-    page = visit("book/01-rank.html", viewport={"width": 1280, "height": 900})
+    page = visit("book/01-rank.html", maths=True, viewport={"width": 1280, "height": 900})
     settle(page)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent.trim()") == "Skip to main content"

@@ -365,7 +365,7 @@ class Window:
         """
         self.see(path)
         self._turn(kind)
-        if self.page.url != f"{self.start}/{path}":
+        if self.page.url.partition("#")[0] != f"{self.start}/{path}":
             self._go(path)
         self._rest()
         return self.page
