@@ -319,8 +319,9 @@ def test_controls(show, screen, least):
     if screen is PHONE:  # axe sees the same elements on both
         assert violations(page) == []
     assert page.evaluate("document.scrollingElement.scrollWidth") <= screen["viewport"]["width"]
-    said = "(all) => all.every((handle) => handle.ariaLabel && handle.ariaValueText)"
-    assert page.locator("[role=slider]").evaluate_all(said)
+    assert page.locator("[role=slider]").evaluate_all(
+        "(all) => all.every((handle) => handle.ariaLabel && handle.ariaValueText)"
+    )
     controls = page.locator("button, input[type=range], .choice label")
     assert controls.evaluate_all(LOW, least) == []
 
