@@ -31,6 +31,7 @@ from theme import book_address
 from lowrank_tutor.kit.environment import PAGE_VARIABLE
 
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -198,13 +199,12 @@ def wheel_folder(tmp_path_factory):
         clean / "lowrank_tutor",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run(
-        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", clean / "dist", clean],
+        [*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", clean / "dist", clean],
         check=True,
     )
     subprocess.run(
-        [*pip, "install", "--no-deps", "--target", folder, *(clean / "dist").glob("*.whl")],
+        [*PIP, "install", "--no-deps", "--target", folder, *(clean / "dist").glob("*.whl")],
         check=True,
     )
     return folder
@@ -368,21 +368,11 @@ def colab_environment(name, python, *more):
             return made
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, folder], check=True)
         # pip rather than uv: it knows the index that this machine is set up for.
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--python",
-            made,
-            "install",
-        ]
-        subprocess.run([*pip, "--no-deps", "--only-binary", ":all:", "-r", PINS], check=True)
-        if more:
-            subprocess.run(
-                [*pip, "--only-binary", ":all:", *more], check=True
-            )  # what is there stays, if it will do
+        # Of the modules only a third is ever imported, and then compiled.
+        pip = [*PIP, "--python", made, "install", "--no-compile", "--only-binary", ":all:"]
+        subprocess.run([*pip, "--no-deps", "-r", PINS], check=True)
+        if more:  # what is there stays, if it will do
+            subprocess.run([*pip, *more], check=True)
         ready.write_text(wanted)
     return made
 

@@ -40,14 +40,17 @@ def bare(text):
 @pytest.fixture(scope="module")
 def made(site, browser, tmp_path_factory):
     """The printed chapter, the bound one, and how many formulas the browser shows in it."""
-    build = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "--builder", "custom"]
-    subprocess.run([*build, "--custom-builder", "singlehtml"], check=True, capture_output=True)
+    build = "build", ROOT, "--builder", "custom", "--custom-builder", "singlehtml"
+    subprocess.run(
+        [Path(sys.executable).with_name("jupyter-book"), *build], check=True, capture_output=True
+    )
     pdf = tmp_path_factory.mktemp("paper") / "book.pdf"
     page = browser.new_page(viewport=print_book.TEXT)
     print_book.prepare(page)
     assert page.evaluate("printing.fit()") == []
-    others = page.locator(f".toctree-wrapper > section:not(:has(> {MARK}))")
-    others.evaluate_all("(all) => all.forEach((page) => page.remove())")
+    page.locator(f".toctree-wrapper > section:not(:has(> {MARK}))").evaluate_all(
+        "(all) => all.forEach((page) => page.remove())"
+    )
     make_epub.make_epub(page, epub := pdf.with_suffix(".epub"))
     print_book.print_book(page, pdf)
     formulas = page.locator(f"section:has(> {MARK}) mjx-container").count()

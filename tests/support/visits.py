@@ -463,22 +463,13 @@ class Reader(NamedTuple):
     window: Window
     who: str
 
-    @property
-    def kind(self):
-        """How this reader reads."""
-        return READERS[self.who]
-
     def see(self, path):
         """What a page said when it was opened."""
         return self.window.see(path)[self.who]
 
     def open(self, path):
         """Return the window's page with this one in it."""
-        return self.window.open(path, self.kind)
-
-    def explorer(self, path, name):
-        """Return a page's explorer, in the window."""
-        return self.open(path).locator(f'figure.explorer[data-name="{name}"]')
+        return self.window.open(path, READERS[self.who])
 
 
 def address_of(chapter):
