@@ -40,7 +40,7 @@ def from_mha(
     max_len: int,
     k: int,
     *,
-    kind: type[Layer] = LinformerSelfAttention,  # type: ignore[assignment]
+    kind: type[Layer] | None = None,
     **options: Any,
 ) -> Layer:
     """Copy the weights and settings of exact attention; with k = n and E = I the layer equals it.
@@ -68,7 +68,8 @@ def from_mha(
     >>> bool((layer(x) - exact(x, x, x)[0]).abs().max() < 1e-5)
     True
     """
-    if not issubclass(kind, LinformerSelfAttention):
+    kind = LinformerSelfAttention if kind is None else kind  # type: ignore[assignment]
+    if not (isinstance(kind, type) and issubclass(kind, LinformerSelfAttention)):
         raise TypeError(f"kind must be LinformerSelfAttention or a subclass, got {kind!r}")
     if not isinstance(mha, nn.MultiheadAttention):
         raise TypeError(

@@ -33,8 +33,9 @@ const storyLine = (place) => {
     // The head's, cut and exact
     tables = null;
 
-  const drawArcs = ([used, exact]) => {
-    const box = telling.getBoundingClientRect(),
+  const listen = () => {
+    const [used, exact] = tables,
+      box = telling.getBoundingClientRect(),
       spoken = [...line.children].slice(0, n);
     const at = spoken
       .map((word) => word.getBoundingClientRect())
@@ -48,7 +49,7 @@ const storyLine = (place) => {
         far = Math.abs(at[asks] - at[j]);
       word.style.setProperty("--weight", Math.min(1, Math.abs(weight)).toFixed(3));
       word.classList.toggle("below", weight < -0.01);
-      word.classList.toggle("asks", j === asks);
+      stage.write(word, { "aria-checked": j === asks });
       const top = high - 1.3 * Math.min(high - 12, 14 + 0.2 * far),
         foot = j === asks ? 12 : 0;
       const ends = [at[j] - foot, top, at[asks] + foot, top, at[asks] + foot, high];
@@ -60,10 +61,6 @@ const storyLine = (place) => {
     });
     while (sky.childNodes.length > paths.length) sky.lastChild.remove();
     paths.forEach((look, i) => stage.write(sky.childNodes[i] || stage.make("path", {}, sky), look));
-  };
-  const listen = () => {
-    line.children[asks].firstChild.checked = true;
-    drawArcs(tables);
   };
   const askLast = () => (asks = n - 1);
   const tell = (words) => {

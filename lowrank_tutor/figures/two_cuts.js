@@ -61,9 +61,10 @@ const toldLine = (place) => {
     tell: ({ said, n, asks, exact, head }) => {
       const listen = (i) => {
         place.style.setProperty("--row", i + 1);
-        spoken.forEach((word, j) =>
-          word.style.setProperty("--weight", exact[head][(i + 1) * n + j + 1]),
-        );
+        spoken.forEach((word, j) => {
+          word.style.setProperty("--weight", exact[head][(i + 1) * n + j + 1]);
+          stage.write(word, { "aria-checked": j === i });
+        });
       };
       stage.write(place, { style: "--n:" + n });
       const spoken = askedWords(line, said.slice(1), listen);

@@ -88,8 +88,8 @@ def test_dots_are_graded():
 def test_words_are_asked(hand):
     """A chosen word shows what a head hears in its row, and both tables outline it."""
     hand.set(**two_cuts().state)
-    hand.figure.get_by_role("radio").nth(11).check()
-    shown = hand.figure.locator(".told label").evaluate_all(
+    hand.figure.get_by_role("radio").nth(11).click()
+    shown = hand.figure.locator(".told [role=radio]").evaluate_all(
         "(all) => all.map((word) => Number(word.style.getPropertyValue('--weight')))"
     )
     exact = tables(f"<s> {TALES[0]}")[0]

@@ -75,16 +75,18 @@ const offerWords = (field, vocabulary, done) => {
   list.addEventListener("click", ({ target }) => target !== list && take(target));
   return list;
 };
-/** A story's words as labels on a line, one of which a reader chooses: choose(i) shows whom it listens to. */
+/** A story's words on a line, one of which a reader chooses: choose(i) marks it, and shows whom it listens to. */
 const askedWords = (line, words, choose) => {
-  const name = "asks-" + Math.random().toString(36).slice(2);
   const label = "The story: choose a word to see whom it listens to";
   stage.write(line, { role: "radiogroup", "aria-label": label });
-  return words.map((word, i) => {
-    const radio = element("input", { type: "radio", name, autocomplete: "off" });
-    radio.addEventListener("change", () => choose(i));
-    return element("label", {}, radio, word);
+  const spoken = words.map((word, i) => {
+    const onfocus = () => choose(i);
+    const onkeydown = ({ key }) => spoken[i + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
+    const events = { onfocus, onclick: onfocus, onkeydown };
+    // The last alone is a stop of the Tab key
+    return element("span", { role: "radio", tabindex: i + 1 - words.length, ...events }, word);
   });
+  return spoken;
 };
 /** Another story of a list, and with `own` a field for the reader's; returns what shows the story in use. */
 const storyChoice = (place, { tales, vocabulary, own, move }) => {
