@@ -77,14 +77,23 @@ const offerWords = (field, vocabulary, done) => {
 };
 /** A story's words on a line, one of which a reader chooses: choose(i) marks it, and shows whom it listens to. */
 const askedWords = (line, words, choose) => {
-  const label = "The story: choose a word to see whom it listens to";
-  stage.write(line, { role: "radiogroup", "aria-label": label });
+  stage.write(line, {
+    role: "radiogroup",
+    "aria-label": "The story: choose a word to see whom it listens to",
+  });
   const spoken = words.map((word, i) => {
     const onfocus = () => choose(i);
     const onkeydown = ({ key }) => spoken[i + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
-    const events = { onfocus, onclick: onfocus, onkeydown };
     // The last alone is a stop of the Tab key
-    return element("span", { role: "radio", tabindex: i + 1 - words.length, ...events }, word);
+    const look = {
+      role: "radio",
+      "aria-checked": "false",
+      tabindex: i + 1 - words.length,
+      onfocus,
+      onclick: onfocus,
+      onkeydown,
+    };
+    return element("span", look, word);
   });
   return spoken;
 };
