@@ -215,8 +215,10 @@ const tilt = ({ place, data, move, tell }) => {
       state = wished;
       slider.show(state.tilt, format(state.tilt, ".3g") + "\u00b0");
       choice.show(state.picture);
-      draw();
-      if (asked === key(state)) return pending;
+      if (asked === key(state)) {
+        draw();
+        return pending;
+      }
       asked = key(state);
       return (pending = prepare(state));
     },
