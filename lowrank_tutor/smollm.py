@@ -174,9 +174,7 @@ def loss(
 
 @torch.no_grad()
 def grade(
-    model: SmolLM,
-    prompts: Mapping[str, Sequence[Prompt]] | None = None,
-    **changes: Any,
+    model: SmolLM, prompts: Mapping[str, Sequence[Prompt]] | None = None, **changes: Any
 ) -> dict[str, float]:
     """Return the share of right answers by job, of prompts by job or of :func:`stored_prompts`.
 
@@ -237,10 +235,7 @@ def _as_ids(model: SmolLM, texts: Any) -> list[Tensor]:
     if isinstance(texts, Tensor):
         return [check_tensor("texts", texts, ("batch", "n"))]
     listed = [texts] if isinstance(texts, str) else texts
-    if not (
-        isinstance(listed, list | tuple)
-        and listed
-        and all(isinstance(each, str) for each in listed)
-    ):
+    strings = isinstance(listed, list | tuple) and all(isinstance(each, str) for each in listed)
+    if not (strings and listed):
         raise TypeError(f"texts must be a string, several, or a tensor of tokens, got {texts!r}")
     return [model.encode(each) for each in listed]
