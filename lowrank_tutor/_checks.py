@@ -8,6 +8,7 @@ chapters.
 import math
 import numbers
 import reprlib
+import sys
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -191,17 +192,19 @@ def check_rank(k: object, shape: tuple[int, ...]) -> int:
     return check_integer(k, "k", 1, min(shape), "min(m, n)")
 
 
-def check_real(value: object, name: str, rule: str, low: float, high: float = math.inf) -> float:
+def check_real(
+    value: object, name: str, rule: str, low: float, high: float = sys.float_info.max
+) -> float:
     """Return a real number with ``low <= value < high`` as a float; ``rule`` says so in words.
 
     A bool is refused.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_show(value)}")
-    number = float(value)
+    number: Any = value
     if not low <= number < high:  # written so that NaN fails
         raise ValueError(f"{name} must be {rule}, got {number}")
-    return number
+    return float(number)
 
 
 def check_fraction(value: object, name: str, low: float = math.ulp(0.0)) -> float:

@@ -82,7 +82,7 @@ def test_wrong_values_are_refused(check, values):
     ("check", "value", "message"),
     [
         (integer, 6, "x must be between 2 and the end = 5, got 6"),
-        (real, 1, "x must be at least 0 and below 1, got 1.0"),
+        (real, 1, "x must be at least 0 and below 1, got 1"),
         (choice, "left", 'x must be "up" or "down", got \'left\''),
     ],
 )

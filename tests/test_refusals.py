@@ -103,7 +103,7 @@ def whole(value, low=1, high=None):
 
 
 def real(value):
-    wrong = {"NaN": math.nan, "a bool": True, "words": "0.5", "complex": 0.5j}
+    wrong = {"NaN": math.nan, "a bool": True, "words": "0.5", "complex": 0.5j, "vast": 10**400}
     return Argument(value, wrong)
 
 

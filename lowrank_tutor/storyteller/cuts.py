@@ -94,7 +94,7 @@ def mixed(one: Cut, other: Cut, share: float) -> Cut:
     for name, cut in (("one", one), ("other", other)):
         if not isinstance(cut, Cut):
             raise TypeError(f"{name} must be a Cut, got {type(cut).__name__}")
-    share = check_real(share, "share", "from 0 to 1", 0, np.nextafter(1, 2))
+    share = check_real(share, "share", "from 0 to 1", 0, math.nextafter(1, 2))
     return Cut(
         lambda q, k: (1 - share) * one.table(q, k) + share * other.table(q, k),
         lambda v: (1 - share) * one.values(v) + share * other.values(v),

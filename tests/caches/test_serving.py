@@ -207,7 +207,7 @@ def test_bad_input():
     model = read_config(READ["a window that is null"])
     for options, message in (
         ({}, "billions must be given, for a configuration does not count the weights, got None"),
-        ({"billions": 45}, "billions must be 45.10 (its experts) or more, got 45.0"),
+        ({"billions": 45}, "billions must be 45.10 (its experts) or more, got 45"),
         ({"billions": 50, "weight_bits": 5}, "weight_bits must be 16, 8, 4.5, or 4.25, got 5"),
         ({"billions": 50, "share": 1.1}, "share must be above 0 and at most 1, got 1.1"),
     ):
