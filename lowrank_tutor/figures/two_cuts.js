@@ -66,10 +66,9 @@ const toldLine = (place) => {
           stage.write(word, { "aria-checked": j === i });
         });
       };
-      stage.write(place, { style: "--n:" + n });
+      place.style = "--n:" + n;
       const spoken = askedWords(line, said.slice(1), listen);
-      const next = element("span", {}, asks.at(-1).answers[0] || "\u2003\u2003");
-      const all = [...spoken, next];
+      const all = [...spoken, element("span", {}, asks.at(-1).answers[0] || "\u2003\u2003")];
       asks.forEach(({ row, from, label }) => {
         all[row].append(element("small", {}, label));
         all[row].classList.add("asked");
@@ -86,11 +85,11 @@ const cutHalf = (board, side, { figure, data, move, view }) => {
   const options = Object.entries(cuts).map(([name, { title }]) =>
     element("option", { value: name }, title),
   );
+  const onchange = () => move({ right: title.value });
   const title =
     side === "right"
-      ? element("select", { "aria-label": words.choose }, ...options)
+      ? element("select", { "aria-label": words.choose, onchange }, ...options)
       : element("span", {}, cuts.sheets.title);
-  title.addEventListener("change", () => move({ right: title.value }));
   half.append(element("p", { class: "title" }, title));
   const frame = controls.box(half, "frame"),
     canvas = frame.appendChild(element("canvas", { role: "img" })),
@@ -114,11 +113,12 @@ const cutHalf = (board, side, { figure, data, move, view }) => {
       stage.say(kept, fill(cuts[cut].phrase, { k: Math.floor(k + 0.05), n }));
       asks.forEach((ask, i) => {
         const wrong = missed.includes(ask);
-        stage.say(told.children[i].lastChild, said[i] + (wrong ? " \u2717" : " \u2713"));
-        for (const one of [told.children[i], frame.children[i + 2]])
-          one.classList.toggle("lost", wrong);
+        const mark = wrong ? " \u2717" : ask.answers[0] ? " \u2713" : "";
+        const spots = [told.children[i], frame.children[i + 2]];
+        stage.say(spots[0].lastChild, said[i] + mark);
+        for (const spot of spots) spot.classList.toggle("lost", wrong);
       });
-      stage.write(canvas, { "aria-label": words.table + " " + kept.textContent });
+      stage.write(canvas, { "aria-label": words.table + kept.textContent });
     },
   };
 };

@@ -59,7 +59,7 @@ WORDS: dict[str, Any] = {
     "lever": "Damage to both tables",
     "ends": ("uncut", "50%"),
     "choose": "The cut on the right",
-    "table": "Who listens to whom:",
+    "table": "Who listens to whom: ",
     "stories": "still right, of 200 stories",
     "the": "the ",
     "and": " and ",

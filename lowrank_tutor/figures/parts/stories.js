@@ -82,17 +82,13 @@ const askedWords = (line, words, choose) => {
     "aria-label": "The story: choose a word to see whom it listens to",
   });
   const spoken = words.map((word, i) => {
-    const onfocus = () => choose(i);
-    const onkeydown = ({ key }) => spoken[i + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.focus();
-    // The last alone is a stop of the Tab key
-    const look = {
-      role: "radio",
-      "aria-checked": "false",
-      tabindex: i + 1 - words.length,
-      onfocus,
-      onclick: onfocus,
-      onkeydown,
+    const onclick = () => {
+      spoken[i].focus();
+      choose(i);
     };
+    const onkeydown = ({ key }) => spoken[i + { ArrowLeft: -1, ArrowRight: 1 }[key]]?.click();
+    // The first alone is a stop of the Tab key
+    const look = { role: "radio", "aria-checked": "false", tabindex: -i, onclick, onkeydown };
     return element("span", look, word);
   });
   return spoken;
