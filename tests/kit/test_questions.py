@@ -195,7 +195,7 @@ REFUSED = "hints must be answers that are refused, each apart from the others, g
         ({"right": [1, 2]}, "right must have a number for each name in ask, 1, got [1, 2]"),
         ({"ask": ["a"] * 10}, "ask must name 1 to 9 numbers, got "),
         ({"hints": {"a": "No."}}, "hints must be a finite number or a list of them, got 'a'"),
-        ({"within": 1}, "within must be at least 0 and below 1, got 1.0"),
+        ({"within": 1}, "within must be at least 0 and below 1, got 1"),
         ({"digits": 10}, "digits must be between 1 and 9, got 10"),
         ({"name": "Mine"}, "name must be lower-case words joined by hyphens, got 'Mine'"),
         ({"hints": {1: "No."}}, f"{REFUSED}(1,)"),
