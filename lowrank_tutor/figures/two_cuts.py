@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 CUTS = {
     "sheets": Cut("Keep strong patterns", "{k} of {n} patterns"),
     "window": Cut("Keep last words", "{k} of {n} words"),
-    "bits": Cut("Round numbers", "{k} bits for each", 8),
+    "bits": Cut("Round numbers", "{k}-bit numbers", 8),
     "latents": Cut("Keep fewer numbers", "{k} of 64 for each word", 64),
 }
 JOBS = {
